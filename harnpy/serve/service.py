@@ -7,13 +7,14 @@ Who may do what is decided in one place, the decorators `needs` and `on_session`
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import UTC, datetime
 from functools import lru_cache, partial, wraps
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from harnpy.client import types as t
 from harnpy.eventlog.topics import StoreEventLog
@@ -34,8 +35,8 @@ from harnpy.session.events import LEAF_MOVED, TURN_COMPLETED
 from harnpy.session.info import info_of
 from harnpy.session.log import KIND
 from harnpy.session.registers import DELETED
-from harnpy.session.runtime import SessionQuery
-from harnpy.storage.contract import PAGE, position, terms
+from harnpy.session.runtime import SessionQuery, heads_of
+from harnpy.storage.contract import PAGE, HeadQuery, all_heads, mark, position, terms
 from harnpy.storage.errors import StorageError
 from harnpy.world.ids import RealIds
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from harnpy.eventlog.contract import EventLog
     from harnpy.serve.sends import Sending
     from harnpy.session.agents import AgentDef, TurnResult
+    from harnpy.session.events import Event
     from harnpy.session.info import SessionInfo
     from harnpy.session.live import LiveSession
     from harnpy.session.runtime import SessionRuntime
@@ -51,11 +53,19 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
     R = TypeVar("R")
+    Item = TypeVar("Item", t.Event, t.Entry, t.Hit)
 
 #: The most that one page of a list, of events or of hits holds.
 MOST: Final = 1000
-#: Threads for what may wait for the store, but for turns, which have their own.
+#: Threads for what may wait for the store, but for turns, which have their own; and how many of them one
+#: caller has at a time for what may take long.
 THREADS: Final = 16
+SHARE: Final = 4
+#: How many heads are looked at at once beyond the first page of a list, and events beyond that of a search.
+STRIDE: Final = 500
+#: Bytes after which a page ends, and how many events are read for it at once.
+LARGEST: Final = 4 * 1024 * 1024
+_AT_ONCE: Final = 64
 #: Bytes of windows that are kept as text, and for how many seconds without a look who has the id.
 WINDOWS: Final = 32 * 1024 * 1024
 WINDOW_SECONDS: Final = 1.0
@@ -174,6 +184,8 @@ class Service:
         #: Whether a look at the store is over at once: then it needs no thread.
         self._is_near = "many_machines" not in self.store.features
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="serve")
+        #: By principals, as long as there is one at work.
+        self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._before_send = before_send
         self._is_draining = False
         #: By the ids of their sessions.
@@ -216,6 +228,14 @@ class Service:
         """Return what ``work`` returns, in a thread of the pool."""
         run = copy_context().run
         return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: run(work))
+
+    async def slowly(self, caller: Caller, work: Callable[[], R]) -> R:
+        """Return what ``work`` returns, which may take long: a caller has a share of the pool for that."""
+        share = self._shares.get(caller.principal)
+        if share is None:
+            share = self._shares[caller.principal] = asyncio.Semaphore(SHARE)
+        async with share:
+            return await self.blocking(work)
 
     # Who may do what.
 
@@ -299,16 +319,22 @@ class Service:
             except StorageError as error:
                 raise Refused(400, "bad_request", error.message) from None
         query = SessionQuery(status, agent, parent, order, limit, after)
-        return await self.blocking(lambda: self._listed(caller, query))
+        return await self.slowly(caller, lambda: self._listed(caller, query))
 
     def _listed(self, caller: Caller, query: SessionQuery) -> t.SessionList:
-        found: list[t.Info] = []
+        asked = heads_of(query)._replace(principal=_principal(caller))
+        found: list[Head] = []
         while True:
-            page = self.runtime.list(query._replace(limit=query.limit - len(found)))
-            found += [self._info(each) for each in page.items if self._sees(caller, each)]
-            if page.next is None or len(found) >= query.limit:
-                return t.SessionList(sessions=found, next=page.next)
-            query = query._replace(after=page.next)
+            page = self.store.heads(asked)
+            found += [head for head in page.items if self._sees(caller, info_of(head))]
+            after = page.next
+            if len(found) > query.limit:
+                found = found[: query.limit]
+                after = mark(found[-1], asked)
+            if after is None or len(found) == query.limit:
+                return t.SessionList(sessions=[self._info(info_of(head)) for head in found], next=after)
+            # What it doesn't see is passed over in long strides.
+            asked = asked._replace(after=after, limit=STRIDE)
 
     @needs("write")
     async def create(self, caller: Caller, body: t.CreateSession) -> t.Session:
@@ -397,19 +423,14 @@ class Service:
     @on_session("read")
     async def history(self, caller: Caller, id: str, *, after: int = 0, limit: int = 200) -> t.History:
         _bounded("limit", limit)
-        return await self.blocking(lambda: self._history(id, after, limit))
+        return await self.slowly(caller, lambda: self._history(id, after, limit))
 
     def _history(self, id: str, after: int, limit: int) -> t.History:
         live = self.runtime.get(id)
         branch = shown.Branch(live.read(types=_MOVES), live.version)
-        found: list[t.Entry] = []
-        while len(found) <= limit:
-            events = live.read(after=after, types=shown.SAID, limit=limit + 1)
-            if not events:
-                return t.History(entries=found)
-            found += [shown.entry(shown.event(event)) for event in events if branch.has(event.seq)]
-            after = events[-1].seq
-        return t.History(entries=found[:limit], next=found[limit - 1].seq)
+        said = (event for event in _behind(live, after, shown.SAID, limit) if branch.has(event.seq))
+        found, next = _page((shown.entry(shown.event(event)) for event in said), limit)
+        return t.History(entries=found, next=next)
 
     @on_session("read")
     async def events(
@@ -418,13 +439,12 @@ class Service:
         _bounded("limit", limit)
         wanted = None if types is None else frozenset(types)
 
-        def read() -> list[t.Event]:
-            events = self.runtime.get(id).read(after=after, types=wanted, limit=limit + 1)
-            return [shown.event(event) for event in events]
+        def read() -> t.EventList:
+            events = _behind(self.runtime.get(id), after, wanted, limit)
+            found, next = _page((shown.event(event) for event in events), limit)
+            return t.EventList(events=found, next=next)
 
-        found = await self.blocking(read)
-        more = len(found) > limit
-        return t.EventList(events=found[:limit], next=found[limit - 1].seq if more else None)
+        return await self.slowly(caller, read)
 
     async def watch(
         self,
@@ -516,19 +536,23 @@ class Service:
         await in_thread(lambda: self.runtime.delete(id))
 
     @on_session("read")
-    async def compare(self, caller: Caller, id: str, other: str) -> t.Comparison:
+    async def compare(self, caller: Caller, id: str, other: str, *, limit: int = 200) -> t.Comparison:
+        _bounded("limit", limit)
         await self.seen(caller, other)
-        return await self.blocking(lambda: self._compared(id, other))
+        return await self.slowly(caller, lambda: self._compared(id, other, limit))
 
-    def _compared(self, id: str, other: str) -> t.Comparison:
+    def _compared(self, id: str, other: str, limit: int) -> t.Comparison:
         left, right = self.runtime.get(id), self.runtime.get(other)
         common = shown.common(left.origin, right.origin, left.version, right.version)
         point = left.event(common) if common else None
+        sides = [self._history(each, common, limit) for each in (id, other)]
         return t.Comparison(
             common_seq=common,
             common_id=None if point is None else left.origin.own(point).id,
-            left=self._history(id, common, left.version).entries,
-            right=self._history(other, common, right.version).entries,
+            left=sides[0].entries,
+            right=sides[1].entries,
+            left_next=sides[0].next,
+            right_next=sides[1].next,
         )
 
     @needs("read")
@@ -548,35 +572,31 @@ class Service:
             raise Refused(422, "invalid", f"`q`: {error.message}") from None
         if session is not None:
             await self.seen(caller, session)
-        return await self.blocking(lambda: self._found(caller, query, session, types, limit))
+        return await self.slowly(caller, lambda: self._found(caller, query, session, types, limit))
 
     def _found(
         self, caller: Caller, query: str, session: str | None, types: list[str] | None, limit: int
     ) -> t.HitList:
+        asked = HeadQuery(KIND, None, frozenset({DELETED}), limit=STRIDE, principal=_principal(caller))
+        names = None
+        if session is None:
+            heads = all_heads(self.store, asked)
+            names = frozenset(head.name for head in heads if self._sees(caller, info_of(head)))
         visible: dict[str, bool] = {}
 
         def sees(name: str) -> bool:
+            """Return whether a hit in a session is one: its past is that of others, too."""
             if name not in visible:
                 head = self.store.head(KIND, name)
-                if head is None or head.data.get("status") == DELETED:
-                    visible[name] = False
-                else:
-                    visible[name] = session is not None or self._sees(caller, info_of(head))
+                visible[name] = head is not None and head.data.get("status") != DELETED
             return visible[name]
 
-        asked = limit
-        while True:
-            hits = self.runtime.search(query, session, types=types, limit=asked)
-            seen = [each for each in hits if sees(each.name)]
-            if len(seen) >= limit or len(hits) < asked:
-                break
-            asked *= 4
-        return t.HitList(
-            hits=[
-                t.Hit(session=each.name, seq=each.seq, type=each.type, text=each.text)
-                for each in seen[:limit]
-            ]
-        )
+        # Only the past that a session shares can have hits that aren't shown, those of deleted ones.
+        most = limit if session is None else STRIDE + limit
+        hits = self.runtime.search(query, session, types=types, limit=most, names=names)
+        seen = [each for each in hits if session is None or sees(each.name)]
+        shown_hits = (t.Hit(session=each.name, seq=each.seq, type=each.type, text=each.text) for each in seen)
+        return t.HitList(hits=_page(shown_hits, limit)[0])
 
     # Turns.
 
@@ -625,15 +645,18 @@ class Service:
     ) -> tuple[str, Sending | None]:
         if self._is_draining:
             raise Refused(503, "draining", "this server is about to stop: send to another one")
-        if self._before_send is not None:
-            await self._before_send(caller)
         key = self._ids.new() if key is None else key
         options: dict[str, Any] = {
             name: value
             for name in ("agent", "client", "timeout", "budget")
             if (value := getattr(body, name)) is not None
         }
-        return key, await self.sends.begin(id, body.prompt, key, options)
+        return key, await self.sends.begin(id, body.prompt, key, options, partial(self._admit, caller))
+
+    async def _admit(self, caller: Caller) -> None:
+        """Raise `Refused` if the caller may begin no turn now."""
+        if self._before_send is not None:
+            await self._before_send(caller)
 
     async def _until_ended(
         self, id: str, key: str, sending: Sending | None, *, after: int | None = None, chunks: bool = True
@@ -865,6 +888,31 @@ class Service:
 def _principal(caller: Caller) -> str | None:
     """Return whose runs a caller sees; None: everybody's."""
     return None if caller.may("all") else caller.principal
+
+
+def _behind(
+    live: LiveSession, after: int, types: frozenset[str] | None, limit: int
+) -> Iterator[Event]:
+    """Yield the events of a log behind one, as they are asked for: few at once, for they may be large."""
+    while True:
+        events = live.read(after=after, types=types, limit=min(limit + 1, _AT_ONCE))
+        yield from events
+        if not events:
+            return
+        after = events[-1].seq
+
+
+def _page(items: Iterable[Item], limit: int) -> tuple[list[Item], int | None]:
+    """Return the items of a page, ``limit`` or about `LARGEST` bytes of them, and the number of the last one if
+    there are more."""
+    found: list[Item] = []
+    size = 0
+    for item in items:
+        if len(found) == limit or (found and size >= LARGEST):
+            return found, found[-1].seq
+        found.append(item)
+        size += len(streams.encoded(item))
+    return found, None
 
 
 def _bounded(name: str, value: int) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.client import types as t
+from harnpy.formats.json import ordered_json
 from harnpy.session import events as kinds
 from harnpy.session.rewind import has_ended
 from harnpy.session.send import result_of
@@ -210,6 +212,18 @@ def prompt_of(log: Session, started: Event) -> list[dict[str, Any]]:
             break
         found.append(each.data)
     return found
+
+
+def digest(prompt: Any) -> str:
+    """Return what tells prompts apart: a text, a message, messages, or None, as `prompt_of` has them, too."""
+    given = prompt if isinstance(prompt, list) else [] if prompt is None else [prompt]
+    said = [
+        [each.get("role", "user"), each.get("content", each.get("parts"))]
+        if isinstance(each, dict)
+        else ["user", each]
+        for each in given
+    ]
+    return sha256(ordered_json(said).encode("utf-8", "replace")).hexdigest()
 
 
 # Runs.
