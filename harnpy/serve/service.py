@@ -7,7 +7,7 @@ Who may do what is decided in one place, the decorators `needs` and `on_session`
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import UTC, datetime
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from harnpy.eventlog.contract import EventLog
     from harnpy.serve.sends import Sending
     from harnpy.session.agents import AgentDef, TurnResult
-    from harnpy.session.events import Event
     from harnpy.session.info import SessionInfo
     from harnpy.session.live import LiveSession
     from harnpy.session.runtime import SessionRuntime
@@ -63,9 +62,8 @@ THREADS: Final = 16
 SHARE: Final = 4
 #: How many heads are looked at at once beyond the first page of a list, and events beyond that of a search.
 STRIDE: Final = 500
-#: Bytes after which a page ends, and how many events are read for it at once.
+#: Bytes after which a page ends.
 LARGEST: Final = 4 * 1024 * 1024
-_AT_ONCE: Final = 64
 #: Bytes of windows that are kept as text, and for how many seconds without a look who has the id.
 WINDOWS: Final = 32 * 1024 * 1024
 WINDOW_SECONDS: Final = 1.0
@@ -128,6 +126,7 @@ def needs(
         @wraps(method)
         async def checked(self: Service, caller: Caller, /, *args: P.args, **kwargs: P.kwargs) -> R:
             self.check(caller, scope)
+            refusals.check_texts(*args, **kwargs)
             with refusals.refusing():
                 return await method(self, caller, *args, **kwargs)
 
@@ -150,6 +149,7 @@ def on_session(
         @wraps(method)
         async def checked(self: Service, caller: Caller, id: str, /, *args: P.args, **kwargs: P.kwargs) -> R:
             self.check(caller, scope)
+            refusals.check_texts(*args, **kwargs)
             with refusals.refusing():
                 await self.seen(caller, id)
                 return await method(self, caller, id, *args, **kwargs)
@@ -245,6 +245,8 @@ class Service:
 
     async def seen(self, caller: Caller, id: str) -> Head:
         """Return the head of a session that the caller may see."""
+        if "\0" in id:  # which not every store can look for
+            raise refusals.no_session(id)
         head = (
             self.store.head(KIND, id)
             if self._is_near
@@ -428,8 +430,8 @@ class Service:
     def _history(self, id: str, after: int, limit: int) -> t.History:
         live = self.runtime.get(id)
         branch = shown.Branch(live.read(types=_MOVES), live.version)
-        said = (event for event in _behind(live, after, shown.SAID, limit) if branch.has(event.seq))
-        found, next = _page((shown.entry(shown.event(event)) for event in said), limit)
+        said = shown.sized(live, after, types=shown.SAID)
+        found, next = _page(((shown.entry(event), size) for event, size in said if branch.has(event.seq)), limit)
         return t.History(entries=found, next=next)
 
     @on_session("read")
@@ -440,8 +442,7 @@ class Service:
         wanted = None if types is None else frozenset(types)
 
         def read() -> t.EventList:
-            events = _behind(self.runtime.get(id), after, wanted, limit)
-            found, next = _page((shown.event(event) for event in events), limit)
+            found, next = _page(shown.sized(self.runtime.get(id), after, types=wanted), limit)
             return t.EventList(events=found, next=next)
 
         return await self.slowly(caller, read)
@@ -595,8 +596,8 @@ class Service:
         most = limit if session is None else STRIDE + limit
         hits = self.runtime.search(query, session, types=types, limit=most, names=names)
         seen = [each for each in hits if session is None or sees(each.name)]
-        shown_hits = (t.Hit(session=each.name, seq=each.seq, type=each.type, text=each.text) for each in seen)
-        return t.HitList(hits=_page(shown_hits, limit)[0])
+        found = (t.Hit(session=each.name, seq=each.seq, type=each.type, text=each.text) for each in seen)
+        return t.HitList(hits=_page(((each, len(each.text)) for each in found), limit)[0])
 
     # Turns.
 
@@ -890,28 +891,16 @@ def _principal(caller: Caller) -> str | None:
     return None if caller.may("all") else caller.principal
 
 
-def _behind(
-    live: LiveSession, after: int, types: frozenset[str] | None, limit: int
-) -> Iterator[Event]:
-    """Yield the events of a log behind one, as they are asked for: few at once, for they may be large."""
-    while True:
-        events = live.read(after=after, types=types, limit=min(limit + 1, _AT_ONCE))
-        yield from events
-        if not events:
-            return
-        after = events[-1].seq
-
-
-def _page(items: Iterable[Item], limit: int) -> tuple[list[Item], int | None]:
+def _page(items: Iterable[tuple[Item, int]], limit: int) -> tuple[list[Item], int | None]:
     """Return the items of a page, ``limit`` or about `LARGEST` bytes of them, and the number of the last one if
-    there are more."""
+    there are more. Each comes with its bytes."""
     found: list[Item] = []
     size = 0
-    for item in items:
+    for item, own in items:
         if len(found) == limit or (found and size >= LARGEST):
             return found, found[-1].seq
         found.append(item)
-        size += len(streams.encoded(item))
+        size += own
     return found, None
 
 
