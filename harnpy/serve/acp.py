@@ -339,7 +339,9 @@ class AcpAgent:
             try:
                 position(cursor)
             except StorageError:
-                raise InvalidArgument(f"`cursor` is none that session/list has returned: '{cursor}'") from None
+                raise InvalidArgument(
+                    f"`cursor` is none that session/list has returned: '{cursor}'"
+                ) from None
         page = await self._runtime.list(SessionQuery(limit=_PAGE, after=cursor))
         shown = [self._info(info) for info in page.items]
         return schema.ListSessionsResponse(

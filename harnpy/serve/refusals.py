@@ -92,11 +92,13 @@ def refusing() -> Iterator[None]:
 
 
 def check_texts(*values: object, **named: object) -> None:
-    """Raise `Refused` for a NUL in a parameter, or in the id that a body gives: not every store can have it."""
+    """Raise `Refused` for a NUL in a parameter, or in the id that a body gives: not every store has it."""
     for name, value in (*((None, each) for each in values), *named.items()):
         texts = value if isinstance(value, list) else [value, getattr(value, "id", None)]
         if any(isinstance(each, str) and "\0" in each for each in texts):
-            raise Refused(*INVALID, f"`{name}` has a NUL in it" if name else "an id or parameter has a NUL in it")
+            raise Refused(
+                *INVALID, f"`{name}` has a NUL in it" if name else "an id or parameter has a NUL in it"
+            )
 
 
 def no_session(id: str) -> Refused:

@@ -155,8 +155,8 @@ class Sends:
         """Begin the turn of that key, and return it once it is in the log; None for one that has ended, or
         that another server works on. ``admit`` may refuse a turn that isn't there yet.
 
-        Raises `SessionBusy` while another turn runs, `Refused` for a key that had another prompt or agent, and
-        what keeps this one from beginning.
+        Raises `SessionBusy` while another turn runs, `Refused` for a key that had another prompt or agent,
+        and what keeps this one from beginning.
         """
         said = Said(shown.digest(prompt), options.get("agent"))
         running = self.running(id)
@@ -212,7 +212,7 @@ class Sends:
         """Return whether the turn of a key was begun with another prompt or agent."""
         live = self._runtime.get(id)
         noted = live.read(types=_NOTES, reverse=True)
-        note = next((each.body["value"] for each in noted if _is_note(each, key)), {})
+        note: dict[str, Any] = next((each.body["value"] for each in noted if _is_note(each, key)), {})
         started = shown.find_turn(live, key)
         prompt = note.get("prompt") if started is None else shown.digest(shown.prompt_of(live, started))
         return note.get("agent") != said.agent or prompt not in (None, said.prompt)
@@ -380,7 +380,7 @@ def _is_note(event: Event, key: str) -> bool:
 
 
 def _taken(id: str, key: str) -> Refused:
-    what = f"session '{id}' had the key '{key}' with another prompt or agent: send this one with a key of its own"
+    what = f"session '{id}' had the key '{key}' with another prompt or agent: send this one with its own"
     return Refused(409, "conflict", what)
 
 

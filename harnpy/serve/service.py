@@ -431,7 +431,9 @@ class Service:
         live = self.runtime.get(id)
         branch = shown.Branch(live.read(types=_MOVES), live.version)
         said = shown.sized(live, after, types=shown.SAID)
-        found, next = _page(((shown.entry(event), size) for event, size in said if branch.has(event.seq)), limit)
+        found, next = _page(
+            ((shown.entry(event), size) for event, size in said if branch.has(event.seq)), limit
+        )
         return t.History(entries=found, next=next)
 
     @on_session("read")
@@ -892,8 +894,8 @@ def _principal(caller: Caller) -> str | None:
 
 
 def _page(items: Iterable[tuple[Item, int]], limit: int) -> tuple[list[Item], int | None]:
-    """Return the items of a page, ``limit`` or about `LARGEST` bytes of them, and the number of the last one if
-    there are more. Each comes with its bytes."""
+    """Return the items of a page, ``limit`` or about `LARGEST` bytes of them, and the number of the last one
+    if there are more. Each comes with its bytes."""
     found: list[Item] = []
     size = 0
     for item, own in items:

@@ -802,8 +802,9 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
         arguments.count("limit", limit)
         query = arguments.text("query", query)
         wanted = None if types is None else arguments.types(types)
+        only: Any = {} if names is None else {"names": names}  # which a store of a caller's own may not know
         return self.store.search(
-            query, KIND, codec=codec, name=session_id, types=wanted, limit=limit, raw=raw, names=names
+            query, KIND, codec=codec, name=session_id, types=wanted, limit=limit, raw=raw, **only
         )
 
     # The runtime itself.

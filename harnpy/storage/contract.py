@@ -343,7 +343,8 @@ class Store(Protocol):
         """The records whose text holds every term of ``query``, whatever the case.
 
         ``name`` confines the search to one stream and the past that it shares, ``names`` one of all streams
-        to what these wrote; ``codec`` is one of any stream of the kind. ``raw`` is the store's own query language, `Unsupported` where it has none.
+        to what these wrote; ``codec`` is one of any stream of the kind. ``raw`` is the store's own query
+        language, `Unsupported` where it has none.
         """
 
     def lease(

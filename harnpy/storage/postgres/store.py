@@ -367,7 +367,8 @@ _FILTERS = r"""
 AND (%(statuses)s::text[] IS NULL OR s.status = ANY(%(statuses)s)) AND s.status <> ALL(%(without)s::text[])
 AND (%(agent)s::text IS NULL OR s.agent = %(agent)s) AND (%(parent)s::text IS NULL OR p.name = %(parent)s)
 AND (%(principal)s::text IS NULL OR coalesce(
-  CASE WHEN position('\u0000' IN s.head::text) = 0 AND json_typeof(s.head #> '{metadata,principal}') = 'string'
+  CASE WHEN position('\u0000' IN s.head::text) = 0
+    AND json_typeof(s.head #> '{metadata,principal}') = 'string'
   THEN s.head #>> '{metadata,principal}' END, %(principal)s) = %(principal)s)
 """
 _ORDERS = {"updated": "s.updated DESC, s.name", "created": "s.created DESC, s.name", "id": "s.name"}
