@@ -42,7 +42,7 @@ SAID: Final = frozenset(
     }
 )
 #: How many events are read at once, and as long as so many bytes come of that, at most.
-_FEW, _MANY, _SMALL = 8, 64, 1 << 18
+_FEW, _MANY, _SMALL = 1, 64, 1 << 18
 _ENDS: Final = frozenset({kinds.TURN_COMPLETED})
 _TURNS: Final = frozenset({kinds.TURN_STARTED})
 _GIVEN_UP: Final = ("cancelled", "interrupted")
