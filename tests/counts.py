@@ -104,6 +104,8 @@ class Counts:
     http_requests = Size(50, 10_000)
     streamed_events = Size(1_000, 100_000)
     server_events = Size(500, 100_000)
+    #: Connections to two servers that break, while servers are killed.
+    reconnects = Size(0, 1_000)
     writes = Size(6, 500)
     path_calls = Size(2_000, 100_000)
     sandbox_calls = Size(400, 100_000)

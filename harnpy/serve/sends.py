@@ -11,10 +11,10 @@ import asyncio
 import logging
 from functools import partial
 from threading import Lock
-from time import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from harnpy.client import types as t
+from harnpy.faults import Fault
 from harnpy.serve import shown
 from harnpy.serve.refusals import Refused
 from harnpy.serve.shown import KEYS
@@ -25,8 +25,8 @@ from harnpy.session.events import position
 from harnpy.session.log import KIND
 from harnpy.session.registers import IN_PROGRESS
 from harnpy.storage.contract import HeadQuery, all_heads
-from harnpy.storage.errors import LeaseHeld
 from harnpy.storage.leases import Machine
+from harnpy.world.clock import RealClock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -128,9 +128,9 @@ class Sends:
         #: Sessions with a turn that has no end, as far as was looked, and the newest head that was seen.
         self._open: set[str] = set()
         self._lock = Lock()
-        #: Who has the lease of such a session, and until when, as far as is known.
-        self._held: dict[str, LeaseHeld] = {}
         self._seen = 0
+        #: Up to where all sessions were looked at, a page a look.
+        self._swept: str | None = None
         self._looking: asyncio.Task[None] | None = None
 
     # Beginning a turn.
@@ -221,11 +221,8 @@ class Sends:
         """Return the other process that works on a session with an open turn; None if there is none."""
         if not shown.open_turns(self._runtime.get(id)):
             return None
-        try:
-            self._runtime.store.lease(f"{KIND}:{id}").release()
-        except LeaseHeld as error:
-            return None if error.owner == self._machine.owner() else error.owner
-        return None
+        owner = self._runtime.store.holder(f"{KIND}:{id}")
+        return None if owner == self._machine.owner() else owner
 
     async def _start(self, id: str, prompt: Any, key: str, options: dict[str, Any]) -> Sending:
         feed = await self._feeds.open(id)
@@ -289,15 +286,24 @@ class Sends:
 
     def open_sessions(self) -> list[str]:
         """Return the sessions with a turn that has no end, in whatever process. May wait for the store."""
+        store, now = self._runtime.store, round(RealClock.now() * 1_000_000)
         with self._lock:
             newest = self._seen
-            for head in all_heads(self._runtime.store, HeadQuery(KIND, order="updated")):
+            for head in all_heads(store, HeadQuery(KIND, order="updated")):
                 if head.updated < self._seen - MARGIN:
                     break
                 newest = max(newest, head.updated)
-                (self._open.add if _is_open(head) else self._open.discard)(head.name)
-            self._seen = newest
+                self._look_at(head)
+            self._seen = min(newest, now)
+            # Another machine's clock may be behind, or this one set back: a page of all sessions, too.
+            page = store.heads(HeadQuery(KIND, order="id", after=self._swept))
+            for head in page.items:
+                self._look_at(head)
+            self._swept = page.next
             return sorted(self._open)
+
+    def _look_at(self, head: Head) -> None:
+        (self._open.add if _is_open(head) else self._open.discard)(head.name)
 
     async def recover(self) -> int:
         """Enter the turns again that a server has begun and nobody works on. Return how many those are."""
@@ -305,11 +311,14 @@ class Sends:
         for id in await self._blocking(self.open_sessions):
             if self.running(id) is not None:
                 continue
-            orphan = await self._blocking(partial(self._orphan, id))
-            if orphan is not None:
-                prompt, key, options = orphan
-                await self._start(id, prompt, key, options)
-                found += 1
+            try:
+                orphan = await self._blocking(partial(self._orphan, id))
+                if orphan is not None:
+                    prompt, key, options = orphan
+                    await self._start(id, prompt, key, options)
+                    found += 1
+            except Fault as error:  # the others' turns go on
+                _log.warning("the turn of session '%s' can't be entered again now: %s", id, error)
         return found
 
     def _orphan(self, id: str) -> tuple[Any, str, dict[str, Any]] | None:
@@ -319,19 +328,12 @@ class Sends:
         if head is None or not _is_open(head):
             with self._lock:
                 self._open.discard(id)
-            self._held.pop(id, None)
             return None
-        held = self._held.get(id)
-        if held is not None and held.expires_at > time() and not self._machine.is_gone(held.owner):
+        if store.holder(f"{KIND}:{id}") is not None:
             return None
         live = self._runtime.get(id)
         turns = [turn for turn in shown.open_turns(live) if str(turn.body.get("key", "")).startswith(KEYS)]
         if len(turns) != 1 or turns[0].seq <= live.view.linked_at:
-            return None
-        try:
-            store.lease(f"{KIND}:{id}").release()
-        except LeaseHeld as held:
-            self._held[id] = held
             return None
         turn = turns[0]
         key = shown.key_of(turn) or ""

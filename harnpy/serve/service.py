@@ -495,11 +495,12 @@ class Service:
             live = self.runtime.get(id)
             try:
                 with live.lock:
-                    if client is not None:
-                        clients.admit(live, client, self.runtime.controller_timeout)
-                    return shown.event(live.append_message(message))
+                    if client is None:
+                        return shown.event(live.append_message(message))
+                    timeout = self.runtime.controller_timeout
+                    return shown.event(clients.append_message(live, client, message, timeout))
             except SessionConflict:
-                continue  # somebody else was attached just now
+                continue  # somebody else may have taken over just now
 
     @on_session("write")
     async def fork(self, caller: Caller, id: str, body: t.Fork) -> t.Session:

@@ -76,6 +76,10 @@ class FileLeases:
                     self._leave(key, place, ticket)
                 raise
 
+    def holder(self, key: str) -> str | None:
+        with self._place(key) as place:
+            return None if place.held is None else place.held.holder(self._machine)
+
     @contextmanager
     def fenced(self, fence: Lease) -> Iterator[None]:
         """Keep ``fence`` from being taken by somebody else meanwhile. Raises `LeaseLost`."""

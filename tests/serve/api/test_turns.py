@@ -7,10 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import closing
+
+import pytest
 
 from harnpy.client import types as t
 from harnpy.serve.service import Caller, Service
 from harnpy.session.runtime import SessionRuntime
+from harnpy.world.clock import RealClock
 from tests.serve.api.conftest import Answering, served
 
 PATH = "/v1/sessions/s"
@@ -69,10 +73,26 @@ def test_turns_that_fail_are_cancelled_or_cannot_begin(run):
     run(test())
 
 
-def test_a_server_that_stops_hands_its_turn_on(run, tmp_path):
+class Off(RealClock):
+    """The clock of a machine that is so many hours ahead."""
+
+    def __init__(self, hours):
+        self._hours = hours
+
+    def now(self):
+        return super().now() + 3600 * self._hours
+
+
+@pytest.mark.parametrize("behind", [0, 1])
+def test_a_server_that_stops_hands_its_turn_on(run, tmp_path, behind):
+    """Whatever the clocks of their machines say."""
+
     async def test():
         url = f"sqlite:{tmp_path}/s.db"
-        async with served(url) as first, served(url) as second:
+        async with served(url, clock=Off(-behind)) as first, served(url) as second:
+            with closing(SessionRuntime(url, clock=Off(1))) as ahead:
+                ahead.create(id="ahead")
+            assert await second.service.recover() == 0
             ann = first.as_("ann")
             await ann.post("/v1/sessions", json={"id": "s"})
             prompt = [{"content": "please"}, {"content": "wait"}]
