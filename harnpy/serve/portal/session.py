@@ -253,7 +253,7 @@ def _control(session: t.Session, client: str, may_write: bool) -> Child:
 
 
 def _composer(session: t.Session, page: str, *, is_client: bool) -> Markup:
-    """Return a form whose key is its page's own: behind the same event, another page's prompt is another turn."""
+    """Return a form with a key of its page's own: another page's prompt is another turn."""
     return element(
         "form",
         element("input", type="hidden", name="client", value=page) if is_client else None,

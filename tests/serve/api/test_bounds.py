@@ -1,4 +1,4 @@
-"""What one caller can cost the others: lists, searches, pages, streams, and what a store says. Spec: 11 §1.3."""
+"""What one caller can cost the others: lists, searches, pages, streams; what a store says. Spec: 11 §1.3."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from harnpy.storage.errors import StorageError, StoreBusy
 from tests.serve.api.conftest import served
 
 ANN = Caller("ann", frozenset({"write"}))
+BOSS = Caller("boss", frozenset({"all"}))
 BOB = Caller("bob", frozenset({"read"}))
 
 
@@ -48,6 +49,8 @@ def test_who_sees_little_costs_little(run, tmp_path, url, monkeypatch):
             hits = await api.service.search(BOB, "apple", limit=1)
             assert [each.session for each in hits.hits] == ["b1"]
             assert len(looks) == 2  # its sessions, and what they say
+            everybodys = await api.service.search(BOSS, "apple", limit=2)
+            assert [each.session for each in everybodys.hits] == ["b1", "s0"]  # none of one that was deleted
             assert len((await api.service.sessions(ANN, limit=7)).sessions) == 7
 
     run(test())
@@ -125,7 +128,8 @@ def test_what_is_at_hand_for_readers_has_a_bound_in_bytes(run, monkeypatch):
 
 _NUL = [
     "/v1/sessions/%00", "/v1/search?q=a%00b", "/v1/sessions?status=%00", "/v1/sessions?agent=%00",
-    "/v1/sessions?parent=%00", "/v1/runs/%00", "/v1/runs/%00/events", "/v1/sessions/s/turns/%00", "/v1/requests?session=%00",
+    "/v1/sessions?parent=%00", "/v1/runs/%00", "/v1/runs/%00/events", "/v1/sessions/s/turns/%00",
+    "/v1/requests?session=%00",
     "/v1/search?q=a&session=%00", "/v1/search?q=a&types=%00", "/v1/sessions/s/events?types=%00",
     "/v1/sessions/s/compare/%00", "/v1/runs?after=%00",
 ]  # fmt: skip
@@ -152,7 +156,10 @@ def test_no_store_is_asked_for_a_nul(run):
 
 @pytest.mark.parametrize(
     ("error", "status"),
-    [(StorageError("can't reach postgresql://db.secret/x"), 503), (StoreBusy("sqlite:/secret/s.db", 5.0), 503)],
+    [
+        (StorageError("can't reach postgresql://db.secret/x"), 503),
+        (StoreBusy("sqlite:/secret/s.db", 5.0), 503),
+    ],
 )
 def test_what_a_store_says_is_for_the_log(run, monkeypatch, caplog, error, status):
     async def test():
