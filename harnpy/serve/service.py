@@ -60,7 +60,7 @@ MOST: Final = 1000
 #: caller has at a time for what may take long.
 THREADS: Final = 16
 SHARE: Final = 4
-#: How many heads are looked at at once beyond the first page of a list, and how many hits more than are asked for.
+#: How many heads are looked at at once beyond the first page of a list, and hits beyond those asked for.
 STRIDE: Final = 500
 #: Bytes after which a page ends.
 LARGEST: Final = 4 * 1024 * 1024
