@@ -84,6 +84,7 @@ class Counts:
     walk_share = Size(3, 1)
     silent_share = Size(37, 1)
     layout_share = Size(101, 1)
+    traps_share = Size(17, 1)
     format_share = Size(79, 1)
     names_share = Size(47, 1)
     fixes_share = Size(121, 1)

@@ -15,6 +15,7 @@ import msgspec
 
 from harnpy.client.errors import ApiError
 from harnpy.client.types import Failure
+from harnpy.formats.json import refuse_depth
 from harnpy.net.header_grammar import retry_after
 from harnpy.net.http_request import PASSING, Retries
 
@@ -110,19 +111,21 @@ def reply_of(call: Call[R], response: httpx2.Response, server: Server) -> R:
     if response.status_code == 204:
         return cast(R, None)
     try:
+        refuse_depth(response.content)
         if call.part is None:
             return msgspec.json.decode(response.content, type=call.reply)
         parts = msgspec.json.decode(response.content, type=dict[str, msgspec.Raw])
         return msgspec.json.decode(parts[call.part], type=call.reply)
-    except (msgspec.MsgspecError, KeyError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, KeyError, ValueError):
         raise not_harnpy(response, server) from None
 
 
 def problem_of(response: httpx2.Response, server: Server) -> ApiError:
     """Return what a response other than 2xx means."""
     try:
+        refuse_depth(response.content)
         error = msgspec.json.decode(response.content, type=Failure).error
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, ValueError):
         return not_harnpy(response, server)
     return ApiError(response.status_code, error.code, error.message)
 

@@ -13,6 +13,7 @@ import msgspec
 from harnpy.client.attempts import Attempts, Server, not_harnpy
 from harnpy.client.errors import ApiError
 from harnpy.client.types import Chunk, Event, Reply, Turn
+from harnpy.formats.json import refuse_depth
 from harnpy.net.sse import Decoder, EventTooLong
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Following(Generic[Item]):
                 kind = self._types.get(event.event)
                 if kind is None:
                     continue
+                refuse_depth(event.data)
                 item = msgspec.json.decode(event.data, type=kind)
                 if event.id is not None and not isinstance(item, Chunk | Turn):
                     number = int(event.id)

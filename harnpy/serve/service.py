@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from datetime import UTC, datetime
 from functools import lru_cache, partial, wraps
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
@@ -19,7 +18,7 @@ from weakref import WeakValueDictionary
 from harnpy.client import types as t
 from harnpy.eventlog.topics import StoreEventLog
 from harnpy.faults import Fault
-from harnpy.serve import refusals, shown, streams
+from harnpy.serve import attaching, refusals, shown, streams
 from harnpy.serve.feeds import QUIET, Feeds, Gone
 from harnpy.serve.people import Cancel, People, open_requests
 from harnpy.serve.prompted import Definitions, Prompted
@@ -737,12 +736,10 @@ class Service:
         return await self.blocking(lambda: self._clients(self.runtime.get(id)))
 
     def _clients(self, live: LiveSession) -> t.ClientList:
-        view, now = live.view, live.clock.now()
-        timeout = self.runtime.controller_timeout
+        view, timeout = live.view, self.runtime.controller_timeout
 
         def is_stale(record: dict[str, Any]) -> bool:
-            seen = datetime.fromisoformat(record["last_seen_at"]).astimezone(UTC).timestamp()
-            return now - seen > timeout
+            return attaching.is_stale(live, record, timeout)
 
         return shown.clients(view.clients.values(), view.controller_id(), is_stale)
 
@@ -750,14 +747,26 @@ class Service:
     async def attach(self, caller: Caller, id: str, body: t.Attach) -> dict[str, Any]:
         if body.mode != "observer" or body.takeover:
             self.check(caller, "write")
-        attach = partial(self.runtime.attach, id, body.client, mode=body.mode, takeover=body.takeover)
-        found: dict[str, Any] = await in_thread(partial(attach, metadata=body.metadata))
-        return found
+        attaching.check_size(body.client, body.metadata)
+        await self._check_client(caller, id, body.client)
+
+        def attach() -> dict[str, Any]:
+            attaching.make_room(self.runtime, id, body.client)
+            return self.runtime.attach(
+                id, body.client, mode=body.mode, takeover=body.takeover, metadata=body.metadata
+            )
+
+        return await in_thread(attach)
 
     @on_session("write")
     async def takeover(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
-        found: dict[str, Any] = await in_thread(lambda: self.runtime.takeover(id, client))
-        return found
+        attaching.check_size(client)
+
+        def takeover() -> dict[str, Any]:
+            attaching.make_room(self.runtime, id, client)
+            return self.runtime.takeover(id, client)
+
+        return await in_thread(takeover)
 
     @on_session("read")
     async def heartbeat(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
@@ -770,6 +779,11 @@ class Service:
         await self._check_client(caller, id, client)
         found: dict[str, Any] = await in_thread(lambda: self.runtime.detach(id, client))
         return found
+
+    @on_session("read")
+    async def leave(self, caller: Caller, id: str, client: str, connection: str) -> None:
+        """Detach a client that a connection has attached, unless something else has since."""
+        await in_thread(lambda: attaching.detach(self.runtime, id, client, connection))
 
     async def _check_client(self, caller: Caller, id: str, client: str) -> None:
         """Have callers who may only look leave the controller alone."""

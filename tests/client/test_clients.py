@@ -162,6 +162,11 @@ def test_a_server_that_is_not_there_or_not_ours(serve: Any, connect: Any) -> Non
     assert e.value.code == "not_harnpy"
     with pytest.raises(ApiError, match=r"is no harnpy server"):
         connect(server.url).items("watch", "s", 0)
+    deep = '{"principal": "a", "scopes": [], "more": ' + "[" * 1000 + "]" * 1000 + "}"
+    server = serve([Answer(status, deep, {"content-type": "application/json"}) for status in (200, 404)])
+    for _ in range(2):
+        with pytest.raises(ApiError, match=r"is no harnpy server"):
+            connect(server.url)("me")
 
 
 @pytest.mark.parametrize(
