@@ -222,9 +222,9 @@ def delete(id: str) -> Call[None]:
     return Call("DELETE", path_of("sessions", id), NoneType)
 
 
-def compare(id: str, other: str) -> Call[t.Comparison]:
+def compare(id: str, other: str, *, limit: int = 200) -> Call[t.Comparison]:
     """Return two sessions from where they part."""
-    return _get(path_of("sessions", id, "compare", other), t.Comparison)
+    return _get(path_of("sessions", id, "compare", other), t.Comparison, limit=limit)
 
 
 def search(

@@ -184,6 +184,9 @@ class Comparison(Reply):
     common_id: str | None
     left: list[Entry]
     right: list[Entry]
+    #: Of a side that has more: the `after` of its history that comes next.
+    left_next: int | None = None
+    right_next: int | None = None
 
 
 class ClientList(Reply):

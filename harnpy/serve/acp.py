@@ -27,7 +27,10 @@ from harnpy.serve.mcp_tools import failure
 from harnpy.session.actions import WriteMetadata
 from harnpy.session.errors import InvalidArgument, SessionNotFound
 from harnpy.session.guards import ALLOW, DENY, ApprovalGate, InputGate
+from harnpy.session.registers import DELETED
 from harnpy.session.runtime import SessionQuery
+from harnpy.storage.contract import position
+from harnpy.storage.errors import StorageError
 from harnpy.version import __version__
 
 if TYPE_CHECKING:
@@ -323,7 +326,7 @@ class AcpAgent:
         **_: Any,
     ) -> schema.ForkSessionResponse:
         self._work_in(cwd, additional_directories)
-        source = await self._runtime.get(session_id)
+        source = await self._found(session_id)
         async with self._connected(mcp_servers, named_servers) as servers:
             fork = await source.fork()
             self._opened(fork.id, servers).is_titled = "title" in fork.metadata
@@ -333,6 +336,13 @@ class AcpAgent:
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> schema.ListSessionsResponse:
+        if cursor is not None:
+            try:
+                position(cursor)
+            except StorageError:
+                raise InvalidArgument(
+                    f"`cursor` is none that session/list has returned: '{cursor}'"
+                ) from None
         page = await self._runtime.list(SessionQuery(limit=_PAGE, after=cursor))
         shown = [self._info(info) for info in page.items]
         return schema.ListSessionsResponse(
@@ -378,7 +388,7 @@ class AcpAgent:
 
     async def _turn(self, opened: OpenSession, content: str | list[dict[str, Any]]) -> TurnResult:
         is_program = self._agents.kind(self._name) == "program"
-        session = await self._runtime.get(opened.id)
+        session = await self._found(opened.id)
         await self._entitle(session, opened, content)
         seen = session.version
         watch = await self._runtime.watch(opened.id, after=seen, chunks=True, buffer=_ENOUGH)
@@ -468,7 +478,7 @@ class AcpAgent:
 
     def _work_in(self, cwd: str, additional: list[str] | None) -> None:
         """Make a session's directory the process's, unless there are sessions in another one."""
-        if not os.path.isabs(cwd):
+        if not os.path.isabs(cwd) or "\0" in cwd:
             raise InvalidArgument(f"`cwd` must be an absolute path, got '{cwd}'")
         if additional:
             raise InvalidArgument(
@@ -508,7 +518,7 @@ class AcpAgent:
         additional: list[str] | None,
     ) -> tuple[AsyncSession, OpenSession]:
         """Return a session of the store, opened; again, if it is open."""
-        session = await self._runtime.get(session_id)
+        session = await self._found(session_id)
         before = self._open.get(session_id)
         if before is not None and before.turn is not None:
             raise RequestError(_INVALID_REQUEST, f"session '{session_id}' is in a turn: cancel it first")
@@ -518,6 +528,12 @@ class AcpAgent:
                 await before.close()
             opened = self._opened(session_id, servers)
         return session, opened
+
+    async def _found(self, id: str) -> AsyncSession:
+        """Return a session of the store. Raises `SessionNotFound`, also for one that was deleted."""
+        if "\0" in id or (await self._runtime.info(id)).status == DELETED:
+            raise SessionNotFound(id)
+        return await self._runtime.get(id)
 
     def _opened(self, id: str, servers: ClientServers) -> OpenSession:
         servers.keep()

@@ -96,6 +96,8 @@ class Resource(At):
             await refuse(refusal, send, [(b"allow", allowed.encode())])
             return
         try:
+            if any("\0" in id for id in scope["harnpy.ids"]):
+                raise Refused(404, "not_found", "nothing has an id with a NUL in it")
             call, wants_stream = await self._read(operation, scope, receive)
             if wants_stream and operation.stream is not None:
                 frames = await operation.stream(call)

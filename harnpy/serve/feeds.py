@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.client import types as t
 from harnpy.serve import shown
+from harnpy.serve.streams import encoded
 from harnpy.session import events as kinds
 from harnpy.session.log import KIND
 from harnpy.session.registers import DELETED
@@ -40,6 +41,8 @@ _log = logging.getLogger(__name__)
 
 #: How many events of a session are at hand for its readers, and how many are read from the log at once.
 RECENT: Final = 256
+#: How many bytes of events, at most, but for the last one.
+RECENT_BYTES: Final = 1024 * 1024
 #: How many answers of a session are.
 ANSWERS: Final = 4
 #: Seconds that one look at the store waits for news, and that one does while an answer may be made elsewhere.
@@ -62,7 +65,9 @@ class Feed:
     def __init__(self, live: LiveSession) -> None:
         self.live = live
         self.version = live.version
-        self.recent: deque[t.Event] = deque(maxlen=RECENT)
+        self.recent: deque[t.Event] = deque()
+        self._sizes: deque[int] = deque()
+        self._size = 0
         self.answers: deque[Answer] = deque(live.answers, ANSWERS)
         #: The turns that have no end, by the numbers of their first events.
         self.turns = set(live.view.open_turns)
@@ -82,7 +87,7 @@ class Feed:
             if event.seq != self.version + 1:
                 return  # the next look reads what is missing
             self.version = event.seq
-            self.recent.append(event)
+            self._keep(event)
             if event.type == kinds.TURN_STARTED:
                 self.turns.add(event.seq)
             elif event.type == kinds.TURN_COMPLETED and event.turn is not None:
@@ -92,6 +97,14 @@ class Feed:
             for observe in tuple(self.observers):
                 observe(event)
         self.wake()
+
+    def _keep(self, event: t.Event) -> None:
+        self.recent.append(event)
+        self._sizes.append(len(encoded(event)))
+        self._size += self._sizes[-1]
+        while len(self.recent) > RECENT or (self._size > RECENT_BYTES and len(self.recent) > 1):
+            self.recent.popleft()
+            self._size -= self._sizes.popleft()
 
     def show(self, answers: Sequence[Answer]) -> None:
         """Know that there is more of some answers."""
@@ -319,7 +332,14 @@ class Feeds:
 
 
 def _read(feed: Feed, after: int) -> list[t.Event]:
-    return [shown.event(event) for event in feed.live.read(after, min(after + RECENT, feed.version))]
+    """Return the next events of the log: `RECENT`, or about `RECENT_BYTES` of them."""
+    found, size = list[t.Event](), 0
+    for event, own in shown.sized(feed.live, after, until=min(after + RECENT, feed.version)):
+        found.append(event)
+        size += own
+        if size >= RECENT_BYTES:
+            break
+    return found
 
 
 def _appended(feed: Feed) -> list[t.Event]:

@@ -204,7 +204,7 @@ class RoundsCaller(McpCaller):
 
 #: Seconds that a client may take to come back, and how many calls of one may wait.
 _AWAY, _MOST_WAITING = 600.0, 64
-#: Turns of the event loop in which other questions of the same call are asked along.
+#: Turns of the event loop behind the last question in which others of the same call are asked along.
 _TOGETHER = 5
 
 
@@ -222,13 +222,22 @@ class OpenCall(NamedTuple):
         waited: list[asyncio.Future[Any]] = [self.calling, asking, *([] if gone is None else [gone])]
         try:
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-            for _ in range(0 if self.calling.done() else _TOGETHER):
-                await asyncio.sleep(0)
+            if not self.calling.done():
+                await self._others()
         finally:
             asking.cancel()
         if gone is not None and gone.done():
             raise CallFailed("the client has left")
         return not self.calling.done() and bool(self.caller.asked)
+
+    async def _others(self) -> None:
+        """Wait for the other questions of the call: tasks that compute come to theirs one after the other."""
+        known, left = len(self.caller.asked), _TOGETHER
+        while left:
+            await asyncio.sleep(0)
+            left -= 1
+            if len(self.caller.asked) > known:
+                known, left = len(self.caller.asked), _TOGETHER
 
 
 class OpenCalls:

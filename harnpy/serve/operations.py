@@ -282,10 +282,14 @@ async def close(call: Call[Nothing, None]) -> t.Session:
     return await call.service.close_session(call.caller, call.id)
 
 
-@_on("GET", f"{_SESSION}/compare/{{other}}", "read", t.Comparison)
-async def compare(call: Call[Nothing, None]) -> t.Comparison:
-    """Two sessions from where they part."""
-    return await call.service.compare(call.caller, *call.ids)
+class CompareQuery(Body):
+    limit: Limit = 200
+
+
+@_on("GET", f"{_SESSION}/compare/{{other}}", "read", t.Comparison, query=CompareQuery)
+async def compare(call: Call[CompareQuery, None]) -> t.Comparison:
+    """Two sessions from where they part: the first entries of each side."""
+    return await call.service.compare(call.caller, *call.ids, limit=call.query.limit)
 
 
 # Callers, agents, people.

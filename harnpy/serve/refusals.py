@@ -5,6 +5,7 @@ Spec: 11 §1.3.
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.client import types as t
+
+
+_log = logging.getLogger(__name__)
 
 
 class Refused(Fault):
@@ -55,7 +59,14 @@ _KINDS: Final[tuple[tuple[type[BaseException] | tuple[type[BaseException], ...],
     (session.BudgetExceeded, (402, "over_budget")),
     ((session.ExecutionTimeout,), (409, "timeout")),
     (storage.Unsupported, INVALID),
-    ((storage.StorageError, LogError), UNAVAILABLE),
+)
+_STORES: Final = (storage.StorageError, LogError)
+#: What a store says that isn't about itself.
+_OF_A_STREAM: Final = tuple(
+    kind
+    for kinds, _ in _KINDS
+    for kind in (kinds if isinstance(kinds, tuple) else (kinds,))
+    if kind is not storage.StoreBusy
 )
 
 
@@ -63,6 +74,10 @@ def refused(error: Fault) -> Refused:
     """Return what a caller is told of an error of the rooms below."""
     if isinstance(error, Refused):
         return error
+    if isinstance(error, _STORES) and not isinstance(error, _OF_A_STREAM):
+        # What a store says may tell where it is.
+        _log.warning("the store failed: %s", error)
+        return Refused(*UNAVAILABLE, "the store can't be reached, or failed: try again in a moment")
     for kinds, (status, code) in _KINDS:
         if isinstance(error, kinds):
             return Refused(status, code, _sentence(str(error)))
@@ -76,6 +91,16 @@ def refusing() -> Iterator[None]:
         yield
     except Fault as error:
         raise refused(error) from error
+
+
+def check_texts(*values: object, **named: object) -> None:
+    """Raise `Refused` for a NUL in a parameter, or in the id that a body gives: not every store has it."""
+    for name, value in (*((None, each) for each in values), *named.items()):
+        texts = value if isinstance(value, list) else [value, getattr(value, "id", None)]
+        if any(isinstance(each, str) and "\0" in each for each in texts):
+            raise Refused(
+                *INVALID, f"`{name}` has a NUL in it" if name else "an id or parameter has a NUL in it"
+            )
 
 
 def no_session(id: str) -> Refused:

@@ -12,11 +12,12 @@ import asyncio
 import logging
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from harnpy.client import types as t
 from harnpy.faults import Fault
 from harnpy.serve import shown
+from harnpy.serve.refusals import Refused
 from harnpy.serve.shown import KEYS
 from harnpy.session import events as kinds
 from harnpy.session.aio import in_thread
@@ -60,12 +61,20 @@ _NOTES: Final = frozenset({kinds.REGISTER_SET})
 _log = logging.getLogger(__name__)
 
 
+class Said(NamedTuple):
+    """What a send says: its prompt, as `shown.digest` has it, and the agent that it names."""
+
+    prompt: str
+    agent: str | None
+
+
 class Sending:
     """A turn that runs here."""
 
-    def __init__(self, id: str, key: str, feed: Feed) -> None:
+    def __init__(self, id: str, key: str, said: Said, feed: Feed) -> None:
         self.id = id
         self.key = key
+        self.said = said
         self.feed = feed
         self.task: asyncio.Task[TurnResult] | None = None
         #: Whether the log has its end. What is behind that is over soon.
@@ -140,18 +149,29 @@ class Sends:
     def all(self) -> list[Sending]:
         return [sending for sending in self._running.values() if sending.is_running]
 
-    async def begin(self, id: str, prompt: Any, key: str, options: dict[str, Any]) -> Sending | None:
+    async def begin(
+        self,
+        id: str,
+        prompt: Any,
+        key: str,
+        options: dict[str, Any],
+        admit: Callable[[], Awaitable[object]],
+    ) -> Sending | None:
         """Begin the turn of that key, and return it once it is in the log; None for one that has ended, or
-        that another server works on.
+        that another server works on. ``admit`` may refuse a turn that isn't there yet.
 
-        Raises `SessionBusy` while another turn runs, and what keeps this one from beginning.
+        Raises `SessionBusy` while another turn runs, `Refused` for a key that had another prompt or agent,
+        and what keeps this one from beginning.
         """
+        said = Said(shown.digest(prompt), options.get("agent"))
         running = self.running(id)
         if running is not None and running.is_over and running.key != key:
             await self.wait(running)
             running = self.running(id)
         if running is None:
             known = await self._blocking(lambda: self.known(id, key))
+            if known is not None and await self._blocking(lambda: self._had_other(id, key, said)):
+                raise _taken(id, key)
             if known is not None and known.status != "running":
                 return None
             owner = await self._blocking(lambda: self._holder(id))
@@ -159,9 +179,13 @@ class Sends:
                 return None
             if owner is not None:
                 raise SessionBusy(f"session '{id}' is busy: a turn runs in {owner}", id)
+            if known is None:
+                await admit()
             running = self.running(id) or await self._start(id, prompt, key, options)
         if running.key != key:
             raise SessionBusy(f"session '{id}' is busy: its turn '{running.key}' hasn't ended", id)
+        if running.said != said:
+            raise _taken(id, key)
         await running.begins()
         task = running.task
         if not running.has_begun and task is not None and task.done() and not task.cancelled():
@@ -202,6 +226,15 @@ class Sends:
         if here is not None and here.key == note["key"]:
             return note
         return note if self._runtime.store.holder(_program_lease(live.id)) == note["by"] else None
+
+    def _had_other(self, id: str, key: str, said: Said) -> bool:
+        """Return whether the turn of a key was begun with another prompt or agent."""
+        live = self._runtime.get(id)
+        noted = live.read(types=_NOTES, reverse=True)
+        note: dict[str, Any] = next((each.body["value"] for each in noted if _is_note(each, key)), {})
+        started = shown.find_turn(live, key)
+        prompt = note.get("prompt") if started is None else shown.digest(shown.prompt_of(live, started))
+        return note.get("agent") != said.agent or prompt not in (None, said.prompt)
 
     def _holder(self, id: str) -> str | None:
         """Return the other process that works on a session with an open turn, or whatever process runs a
@@ -254,7 +287,7 @@ class Sends:
         if running is not None:  # somebody was faster
             self._feeds.leave(id, feed)
             return running
-        sending = Sending(id, key, feed)
+        sending = Sending(id, key, Said(shown.digest(prompt), options.get("agent")), feed)
         feed.observers.append(sending.look_at)
         sending.task = asyncio.create_task(self._run(sending, prompt, options), name=f"turn {key} of {id}")
         sending.task.add_done_callback(lambda task: self._ended(sending, task))
@@ -271,7 +304,7 @@ class Sends:
                 await self._blocking(partial(live.set, OPTIONS, note))
             return await self._prompting(sending.id, prompt, KEYS + sending.key, options)
         # A program's turns have no key: the session notes whose they are.
-        note |= {"by": self._machine.owner(), "session": sending.id}
+        note |= {"by": self._machine.owner(), "session": sending.id, "prompt": sending.said.prompt}
         held: list[KeptLease] = []
         try:
             await in_thread(partial(self._note_program, live, note, held))
@@ -436,6 +469,11 @@ def _let_go(lease: KeptLease) -> None:
 def _is_note(event: Event, key: str) -> bool:
     value = event.body.get("value")
     return event.body.get("key") == OPTIONS and isinstance(value, dict) and value.get("key") == key
+
+
+def _taken(id: str, key: str) -> Refused:
+    what = f"session '{id}' had the key '{key}' with another prompt or agent: send this one with its own"
+    return Refused(409, "conflict", what)
 
 
 def _is_open(head: Head) -> bool:

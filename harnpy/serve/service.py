@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import lru_cache, partial, wraps
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from harnpy.client import types as t
 from harnpy.eventlog.topics import StoreEventLog
@@ -35,8 +36,8 @@ from harnpy.session.events import LEAF_MOVED, REGISTER_SET, TURN_COMPLETED
 from harnpy.session.info import info_of
 from harnpy.session.log import KIND
 from harnpy.session.registers import DELETED
-from harnpy.session.runtime import SessionQuery
-from harnpy.storage.contract import PAGE, position, terms
+from harnpy.session.runtime import SessionQuery, heads_of
+from harnpy.storage.contract import PAGE, HeadQuery, all_heads, mark, position, terms
 from harnpy.storage.errors import StorageError
 from harnpy.world.ids import RealIds
 
@@ -47,18 +48,25 @@ if TYPE_CHECKING:
     from harnpy.session.info import SessionInfo
     from harnpy.session.live import LiveSession
     from harnpy.session.runtime import SessionRuntime
-    from harnpy.storage.contract import Head
+    from harnpy.storage.contract import Head, Hit
     from harnpy.workflow.engines.contract import Engine
 
     P = ParamSpec("P")
     R = TypeVar("R")
+    Item = TypeVar("Item", t.Event, t.Entry, t.Hit)
 
 _log = logging.getLogger(__name__)
 
 #: The most that one page of a list, of events or of hits holds.
 MOST: Final = 1000
-#: Threads for what may wait for the store, but for turns, which have their own.
+#: Threads for what may wait for the store, but for turns, which have their own; and how many of them one
+#: caller has at a time for what may take long.
 THREADS: Final = 16
+SHARE: Final = 4
+#: How many heads are looked at at once beyond the first page of a list, and hits beyond those asked for.
+STRIDE: Final = 500
+#: Bytes after which a page ends.
+LARGEST: Final = 4 * 1024 * 1024
 #: Bytes of windows that are kept as text, and for how many seconds without a look who has the id.
 WINDOWS: Final = 32 * 1024 * 1024
 WINDOW_SECONDS: Final = 1.0
@@ -126,6 +134,7 @@ def needs(
         @wraps(method)
         async def checked(self: Service, caller: Caller, /, *args: P.args, **kwargs: P.kwargs) -> R:
             self.check(caller, scope)
+            refusals.check_texts(*args, **kwargs)
             with refusals.refusing():
                 return await method(self, caller, *args, **kwargs)
 
@@ -148,6 +157,7 @@ def on_session(
         @wraps(method)
         async def checked(self: Service, caller: Caller, id: str, /, *args: P.args, **kwargs: P.kwargs) -> R:
             self.check(caller, scope)
+            refusals.check_texts(*args, **kwargs)
             with refusals.refusing():
                 await self.seen(caller, id)
                 return await method(self, caller, id, *args, **kwargs)
@@ -182,6 +192,8 @@ class Service:
         #: Whether a look at the store is over at once: then it needs no thread.
         self._is_near = "many_machines" not in self.store.features
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="serve")
+        #: By principals, as long as there is one at work.
+        self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._before_send = before_send
         self._is_draining = False
         #: By the ids of their sessions.
@@ -249,6 +261,14 @@ class Service:
         run = copy_context().run
         return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: run(work))
 
+    async def slowly(self, caller: Caller, work: Callable[[], R]) -> R:
+        """Return what ``work`` returns, which may take long: a caller has a share of the pool for that."""
+        share = self._shares.get(caller.principal)
+        if share is None:
+            share = self._shares[caller.principal] = asyncio.Semaphore(SHARE)
+        async with share:
+            return await self.blocking(work)
+
     # Who may do what.
 
     def check(self, caller: Caller, scope: str) -> None:
@@ -257,6 +277,8 @@ class Service:
 
     async def seen(self, caller: Caller, id: str) -> Head:
         """Return the head of a session that the caller may see."""
+        if "\0" in id:  # which not every store can look for
+            raise refusals.no_session(id)
         head = (
             self.store.head(KIND, id)
             if self._is_near
@@ -331,16 +353,22 @@ class Service:
             except StorageError as error:
                 raise Refused(400, "bad_request", error.message) from None
         query = SessionQuery(status, agent, parent, order, limit, after)
-        return await self.blocking(lambda: self._listed(caller, query))
+        return await self.slowly(caller, lambda: self._listed(caller, query))
 
     def _listed(self, caller: Caller, query: SessionQuery) -> t.SessionList:
-        found: list[t.Info] = []
+        asked = heads_of(query)._replace(principal=_principal(caller))
+        found: list[Head] = []
         while True:
-            page = self.runtime.list(query._replace(limit=query.limit - len(found)))
-            found += [self._info(each) for each in page.items if self._sees(caller, each)]
-            if page.next is None or len(found) >= query.limit:
-                return t.SessionList(sessions=found, next=page.next)
-            query = query._replace(after=page.next)
+            page = self.store.heads(asked)
+            found += [head for head in page.items if self._sees(caller, info_of(head))]
+            after = page.next
+            if len(found) > query.limit:
+                found = found[: query.limit]
+                after = mark(found[-1], asked)
+            if after is None or len(found) == query.limit:
+                return t.SessionList(sessions=[self._info(info_of(head)) for head in found], next=after)
+            # What it doesn't see is passed over in long strides.
+            asked = asked._replace(after=after, limit=STRIDE)
 
     @needs("write")
     async def create(self, caller: Caller, body: t.CreateSession) -> t.Session:
@@ -428,19 +456,16 @@ class Service:
     @on_session("read")
     async def history(self, caller: Caller, id: str, *, after: int = 0, limit: int = 200) -> t.History:
         _bounded("limit", limit)
-        return await self.blocking(lambda: self._history(id, after, limit))
+        return await self.slowly(caller, lambda: self._history(id, after, limit))
 
     def _history(self, id: str, after: int, limit: int) -> t.History:
         live = self.runtime.get(id)
         branch = shown.Branch(live.read(types=_MOVES), live.version)
-        found: list[t.Entry] = []
-        while len(found) <= limit:
-            events = live.read(after=after, types=shown.SAID, limit=limit + 1)
-            if not events:
-                return t.History(entries=found)
-            found += [shown.entry(shown.event(event)) for event in events if branch.has(event.seq)]
-            after = events[-1].seq
-        return t.History(entries=found[:limit], next=found[limit - 1].seq)
+        said = shown.sized(live, after, types=shown.SAID)
+        found, next = _page(
+            ((shown.entry(event), size) for event, size in said if branch.has(event.seq)), limit
+        )
+        return t.History(entries=found, next=next)
 
     @on_session("read")
     async def events(
@@ -449,13 +474,11 @@ class Service:
         _bounded("limit", limit)
         wanted = None if types is None else frozenset(types)
 
-        def read() -> list[t.Event]:
-            events = self.runtime.get(id).read(after=after, types=wanted, limit=limit + 1)
-            return [shown.event(event) for event in events]
+        def read() -> t.EventList:
+            found, next = _page(shown.sized(self.runtime.get(id), after, types=wanted), limit)
+            return t.EventList(events=found, next=next)
 
-        found = await self.blocking(read)
-        more = len(found) > limit
-        return t.EventList(events=found[:limit], next=found[limit - 1].seq if more else None)
+        return await self.slowly(caller, read)
 
     async def watch(
         self,
@@ -548,19 +571,23 @@ class Service:
         await in_thread(lambda: self.runtime.delete(id))
 
     @on_session("read")
-    async def compare(self, caller: Caller, id: str, other: str) -> t.Comparison:
+    async def compare(self, caller: Caller, id: str, other: str, *, limit: int = 200) -> t.Comparison:
+        _bounded("limit", limit)
         await self.seen(caller, other)
-        return await self.blocking(lambda: self._compared(id, other))
+        return await self.slowly(caller, lambda: self._compared(id, other, limit))
 
-    def _compared(self, id: str, other: str) -> t.Comparison:
+    def _compared(self, id: str, other: str, limit: int) -> t.Comparison:
         left, right = self.runtime.get(id), self.runtime.get(other)
         common = shown.common(left.origin, right.origin, left.version, right.version)
         point = left.event(common) if common else None
+        sides = [self._history(each, common, limit) for each in (id, other)]
         return t.Comparison(
             common_seq=common,
             common_id=None if point is None else left.origin.own(point).id,
-            left=self._history(id, common, left.version).entries,
-            right=self._history(other, common, right.version).entries,
+            left=sides[0].entries,
+            right=sides[1].entries,
+            left_next=sides[0].next,
+            right_next=sides[1].next,
         )
 
     @needs("read")
@@ -580,35 +607,37 @@ class Service:
             raise Refused(422, "invalid", f"`q`: {error.message}") from None
         if session is not None:
             await self.seen(caller, session)
-        return await self.blocking(lambda: self._found(caller, query, session, types, limit))
+        return await self.slowly(caller, lambda: self._found(caller, query, session, types, limit))
 
     def _found(
         self, caller: Caller, query: str, session: str | None, types: list[str] | None, limit: int
     ) -> t.HitList:
+        def find(most: int, names: frozenset[str] | None = None) -> list[Hit]:
+            return self.runtime.search(query, session, types=types, limit=most, names=names)
+
+        def names() -> frozenset[str]:
+            asked = HeadQuery(KIND, None, frozenset({DELETED}), limit=STRIDE, principal=_principal(caller))
+            heads = all_heads(self.store, asked)
+            return frozenset(head.name for head in heads if self._sees(caller, info_of(head)))
+
         visible: dict[str, bool] = {}
 
-        def sees(name: str) -> bool:
+        def is_there(name: str) -> bool:
             if name not in visible:
                 head = self.store.head(KIND, name)
-                if head is None or head.data.get("status") == DELETED:
-                    visible[name] = False
-                else:
-                    visible[name] = session is not None or self._sees(caller, info_of(head))
+                visible[name] = head is not None and head.data.get("status") != DELETED
             return visible[name]
 
-        asked = limit
-        while True:
-            hits = self.runtime.search(query, session, types=types, limit=asked)
-            seen = [each for each in hits if sees(each.name)]
-            if len(seen) >= limit or len(hits) < asked:
-                break
-            asked *= 4
-        return t.HitList(
-            hits=[
-                t.Hit(session=each.name, seq=each.seq, type=each.type, text=each.text)
-                for each in seen[:limit]
-            ]
-        )
+        if session is None and not caller.may("all"):
+            hits = find(limit, names())
+        else:
+            # Hits of deleted sessions are left out: in the past that a session shares, some may be.
+            hits = find(limit if session is None else limit + STRIDE)
+            seen = [each for each in hits if is_there(each.name)]
+            is_short = session is None and len(seen) < len(hits) == limit
+            hits = find(limit, names()) if is_short else seen
+        found = (t.Hit(session=each.name, seq=each.seq, type=each.type, text=each.text) for each in hits)
+        return t.HitList(hits=_page(((each, len(each.text)) for each in found), limit)[0])
 
     # Turns.
 
@@ -657,15 +686,18 @@ class Service:
     ) -> tuple[str, Sending | None]:
         if self._is_draining:
             raise Refused(503, "draining", "this server is about to stop: send to another one")
-        if self._before_send is not None:
-            await self._before_send(caller)
         key = self._ids.new() if key is None else key
         options: dict[str, Any] = {
             name: value
             for name in ("agent", "client", "timeout", "budget")
             if (value := getattr(body, name)) is not None
         }
-        return key, await self.sends.begin(id, body.prompt, key, options)
+        return key, await self.sends.begin(id, body.prompt, key, options, partial(self._admit, caller))
+
+    async def _admit(self, caller: Caller) -> None:
+        """Raise `Refused` if the caller may begin no turn now."""
+        if self._before_send is not None:
+            await self._before_send(caller)
 
     async def _until_ended(
         self, id: str, key: str, sending: Sending | None, *, after: int | None = None, chunks: bool = True
@@ -907,6 +939,19 @@ class Service:
 def _principal(caller: Caller) -> str | None:
     """Return whose runs a caller sees; None: everybody's."""
     return None if caller.may("all") else caller.principal
+
+
+def _page(items: Iterable[tuple[Item, int]], limit: int) -> tuple[list[Item], int | None]:
+    """Return the items of a page, ``limit`` or about `LARGEST` bytes of them, and the number of the last one
+    if there are more. Each comes with its bytes."""
+    found: list[Item] = []
+    size = 0
+    for item, own in items:
+        if len(found) == limit or (found and size >= LARGEST):
+            return found, found[-1].seq
+        found.append(item)
+        size += own
+    return found, None
 
 
 def _bounded(name: str, value: int) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.client import types as t
+from harnpy.formats.json import ordered_json
+from harnpy.serve.streams import encoded
 from harnpy.session import events as kinds
 from harnpy.session.rewind import has_ended
 from harnpy.session.send import result_of
@@ -13,7 +16,7 @@ from harnpy.session.turns import events_of
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from harnpy.session.agents import AgentDef
     from harnpy.session.events import Event, Origin
@@ -38,6 +41,8 @@ SAID: Final = frozenset(
         kinds.BRANCH_SUMMARY,
     }
 )
+#: How many events are read at once, and as long as so many bytes come of that, at most.
+_FEW, _MANY, _SMALL = 1, 64, 1 << 18
 _ENDS: Final = frozenset({kinds.TURN_COMPLETED})
 _TURNS: Final = frozenset({kinds.TURN_STARTED})
 _GIVEN_UP: Final = ("cancelled", "interrupted")
@@ -113,6 +118,25 @@ def event(of: Event) -> t.Event:
         cost=of.cost or None,
         data=of.data if isinstance(of.data, dict) else {"value": of.data},
     )
+
+
+def sized(
+    log: Session, after: int, *, until: int | None = None, types: frozenset[str] | None = None
+) -> Iterator[tuple[t.Event, int]]:
+    """Yield the events behind a number, and how many bytes each has. They are read as they are asked for, and
+    few at once where they are large."""
+    count = _FEW
+    while until is None or after < until:
+        events = log.read(after=after, until=until, types=types, limit=count)
+        size = 0
+        for each in events:
+            found = event(each)
+            size += (of := len(encoded(found)))
+            yield found, of
+        if len(events) < count:
+            return
+        after = events[-1].seq
+        count = min(2 * count, _MANY) if size < _SMALL else _FEW
 
 
 def entry(of: t.Event) -> t.Entry:
@@ -214,6 +238,18 @@ def prompt_of(log: Session, started: Event) -> list[dict[str, Any]]:
             break
         found.append(each.data)
     return found
+
+
+def digest(prompt: Any) -> str:
+    """Return what tells prompts apart: a text, a message, messages, or None, as `prompt_of` has them, too."""
+    given = prompt if isinstance(prompt, list) else [] if prompt is None else [prompt]
+    said = [
+        [each.get("role", "user"), each.get("content", each.get("parts"))]
+        if isinstance(each, dict)
+        else ["user", each]
+        for each in given
+    ]
+    return sha256(ordered_json(said).encode("utf-8", "replace")).hexdigest()
 
 
 # Runs.

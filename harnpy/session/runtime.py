@@ -115,6 +115,12 @@ class InfoPage(NamedTuple):
 
 def page_of(store: Store, query: SessionQuery) -> InfoPage:
     """Return the sessions that ``query`` asks for."""
+    page = store.heads(heads_of(query))
+    return InfoPage([info_of(head) for head in page.items], page.next, page.errors)
+
+
+def heads_of(query: SessionQuery) -> HeadQuery:
+    """Return the query for the heads of the sessions that ``query`` asks for."""
     arguments.instance("query", query, SessionQuery)
     arguments.count("limit", query.limit)
     for name in ("status", "agent", "parent", "after"):
@@ -123,9 +129,7 @@ def page_of(store: Store, query: SessionQuery) -> InfoPage:
         check_status(query.status)
     wanted = None if query.status is None else frozenset({query.status})
     hidden = frozenset() if query.deleted or query.status is not None else frozenset({DELETED})
-    heads = HeadQuery(KIND, wanted, hidden, query.agent, query.parent, query.order, query.limit, query.after)
-    page = store.heads(heads)
-    return InfoPage([info_of(head) for head in page.items], page.next, page.errors)
+    return HeadQuery(KIND, wanted, hidden, query.agent, query.parent, query.order, query.limit, query.after)
 
 
 def info(store: Store, id: str) -> SessionInfo:
@@ -788,17 +792,19 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
         types: Iterable[str] | None = None,
         limit: int = 50,
         raw: bool = False,
+        names: frozenset[str] | None = None,
     ) -> Hits:
         """Return the events whose text holds every term of ``query``, whatever the case (10 §C6).
 
-        ``types`` chooses some; ``raw``: the query is FTS5's, on SQLite.
+        ``types`` chooses some, ``names`` what these sessions wrote; ``raw``: the query is FTS5's, on SQLite.
         """
         codec = SessionCodec(Origin("", self._world))
         arguments.count("limit", limit)
         query = arguments.text("query", query)
         wanted = None if types is None else arguments.types(types)
+        only: Any = {} if names is None else {"names": names}  # which a store of a caller's own may not know
         return self.store.search(
-            query, KIND, codec=codec, name=session_id, types=wanted, limit=limit, raw=raw
+            query, KIND, codec=codec, name=session_id, types=wanted, limit=limit, raw=raw, **only
         )
 
     # The runtime itself.

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -27,7 +28,7 @@ from harnpy.storage.errors import StorageError, Unsupported
 from harnpy.world.files import PRIVATE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from harnpy.storage.leases import Check, Lease, Leases
 
@@ -107,7 +108,8 @@ class Head(NamedTuple):
     updated: int
     parent: str | None = None
     fork_seq: int = 0
-    #: What its owner keeps there. Lists filter by its strings ``status`` and ``agent``.
+    #: What its owner keeps there. Lists filter by its strings ``status``, ``agent`` and
+    #: ``metadata.principal``.
     data: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -128,6 +130,8 @@ class HeadQuery(NamedTuple):
     order: str = "updated"
     limit: int = PAGE
     after: str | None = None
+    #: No streams whose ``metadata.principal`` is another one, as far as the store can tell at once.
+    principal: str | None = None
 
 
 class Page(NamedTuple):
@@ -162,6 +166,7 @@ class Search(NamedTuple):
     types: frozenset[str] | None
     limit: int
     raw: bool
+    names: frozenset[str] | None = None
 
 
 class Branch(NamedTuple):
@@ -333,11 +338,13 @@ class Store(Protocol):
         types: frozenset[str] | None = None,
         limit: int = 50,
         raw: bool = False,
+        names: frozenset[str] | None = None,
     ) -> list[Hit]:
         """The records whose text holds every term of ``query``, whatever the case.
 
-        ``name`` confines the search to one stream and the past that it shares; ``codec`` is one of any
-        stream of the kind. ``raw`` is the store's own query language, `Unsupported` where it has none.
+        ``name`` confines the search to one stream and the past that it shares, ``names`` one of all streams
+        to what these wrote; ``codec`` is one of any stream of the kind. ``raw`` is the store's own query
+        language, `Unsupported` where it has none.
         """
 
     def lease(
@@ -446,11 +453,12 @@ class BaseStore:
         types: frozenset[str] | None = None,
         limit: int = 50,
         raw: bool = False,
+        names: frozenset[str] | None = None,
     ) -> list[Hit]:
         self.check_open()
         if raw and not self.has_raw_searches:
             raise Unsupported("`raw` searches exist on SQLite only")
-        return self._search(Search(query, kind, codec, name, types, limit, raw))
+        return self._search(Search(query, kind, codec, name, types, limit, raw, names))
 
     def _search(self, search: Search) -> list[Hit]:
         raise NotImplementedError
@@ -538,7 +546,14 @@ def matches(head: Head, query: HeadQuery) -> bool:
         and status not in query.without
         and (query.agent is None or head.data.get("agent", "") == query.agent)
         and (query.parent is None or head.parent == query.parent)
+        and (query.principal is None or _principal(head) in (query.principal, None))
     )
+
+
+def _principal(head: Head) -> str | None:
+    metadata = head.data.get("metadata")
+    found = metadata.get("principal") if isinstance(metadata, Mapping) else None
+    return found if isinstance(found, str) else None
 
 
 def mark(head: Head, query: HeadQuery) -> str:

@@ -382,6 +382,8 @@ class MemoryStore(BaseStore):
     def _search(self, search: Search) -> list[Hit]:
         found: list[Hit] = []
         for stream in sorted(self._written(search.kind), key=lambda stream: stream.name):
+            if search.names is not None and search.name is None and stream.name not in search.names:
+                continue
             if search.name in (None, stream.name):
                 shares = [(stream, stream.own())] if search.name is None else self._shares(stream)
                 for writer, records in shares:

@@ -186,6 +186,16 @@ class TestStores:
         assert names(statuses=frozenset({"deleted"})) == ["d"]
         assert names(agent="x", order="id") == ["a", "b"]
         assert names(parent="a") == []
+        for name, metadata in (
+            ("e", {"principal": "ann"}),
+            ("f", {"principal": "bob", "x": "\0"}),
+            ("g", ["x"]),
+        ):
+            head = {"status": "active", "metadata": metadata}
+            store.stream("owned", name, NOTES).append([Note(1, "")], 0, head=head)
+        assert names(kind="owned", principal="ann", order="id") in (["e", "g"], ["e", "f", "g"])
+        assert names(kind="owned", principal="eve", order="id", limit=9)[-1] == "g"
+        assert "e" not in names(kind="owned", principal="eve")
         for order in ("updated", "created", "id"):
             whole, after = [], None
             while True:
@@ -411,6 +421,8 @@ class TestStores:
         assert found("axb") == []
         assert found("d") == [("r", 1), ("s", 1), ("s", 2)]
         assert found("deploy", name="s") == [("s", 1)]
+        assert found("deploy", names=frozenset({"s", "t"}), limit=1) == [("s", 1)]
+        assert found("deploy", names=frozenset()) == []
         assert found("deploy", types=frozenset({"other"})) == []
         assert found("deploy", limit=1) == [("r", 1)]
         assert found("'; DROP TABLE records; --") == []

@@ -247,16 +247,17 @@ def _control(session: t.Session, client: str, may_write: bool) -> Child:
     beat = address("v1", "sessions", session.id, "heartbeat") if mine else None
     return joined(
         element("div", told, form, class_="line"),
-        _composer(session, client if mine else None) if mine or who is None else None,
+        _composer(session, client, is_client=mine) if mine or who is None else None,
         element("data", value=client, id="beat", data_to=beat) if mine else None,
     )
 
 
-def _composer(session: t.Session, client: str | None) -> Markup:
+def _composer(session: t.Session, page: str, *, is_client: bool) -> Markup:
+    """Return a form with a key of its page's own: another page's prompt is another turn."""
     return element(
         "form",
-        element("input", type="hidden", name="client", value=client) if client else None,
-        element("input", type="hidden", name="key", value=f"{client or 'web'}-{session.seq}"),
+        element("input", type="hidden", name="client", value=page) if is_client else None,
+        element("input", type="hidden", name="key", value=f"{page}-{session.seq}"),
         element("label", "Prompt", for_="prompt", class_="unseen"),
         element(
             "textarea", id="prompt", name="prompt", rows="2", required=True,

@@ -166,7 +166,7 @@ def _row(info: t.Info, attached: str | None) -> Markup:
 
 async def compare_page(service: Service, caller: Caller, id: str, other: str) -> HTMLResponse:
     left, right = await service.session(caller, id), await service.session(caller, other)
-    found = await service.compare(caller, id, other)
+    found = await service.compare(caller, id, other, limit=PAGE)
     before = await service.history(caller, id, after=max(0, found.common_seq - PAGE), limit=PAGE)
     names: dict[str, str] = {}
     learn((entry for entry in before.entries if entry.seq <= found.common_seq), names)
@@ -181,7 +181,8 @@ async def compare_page(service: Service, caller: Caller, id: str, other: str) ->
         element("h1", "Side by side"),
         element("p", where, class_="note"),
         element(
-            "div", _side(left, found.left, names, "left-"), _side(right, found.right, names, "right-"),
+            "div", _side(left, found.left, found.left_next, names, "left-"),
+            _side(right, found.right, found.right_next, names, "right-"),
             class_="sides",
         ),
         caller=caller,
@@ -189,10 +190,13 @@ async def compare_page(service: Service, caller: Caller, id: str, other: str) ->
     )  # fmt: skip
 
 
-def _side(info: t.Info, said: Sequence[t.Entry], names: Mapping[str, str], prefix: str) -> Markup:
-    figures = markup.apart(markup.plural(len(said), "message"), markup.money(info.cost))
-    shown = entries(said[:PAGE], Reader(info.id, False, {**names}, prefix))
-    left = f"The first {PAGE} are shown." if len(said) > PAGE else None
+def _side(
+    info: t.Info, said: Sequence[t.Entry], next: int | None, names: Mapping[str, str], prefix: str
+) -> Markup:
+    many = markup.plural(len(said), "message") if next is None else f"more than {len(said)} messages"
+    figures = markup.apart(many, markup.money(info.cost))
+    shown = entries(said, Reader(info.id, False, {**names}, prefix))
+    left = f"The first {len(said)} are shown." if next is not None else None
     return element(
         "section",
         element("h2", link_to(info), " ", state_of(info), element("span", figures, class_="note")),

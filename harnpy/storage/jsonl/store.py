@@ -253,7 +253,7 @@ def find(directory: Directory, search: Search) -> list[Hit]:
     kind, name, limit = search.kind, search.name, search.limit
     wanted = None if isinstance(search.codec, Encoded) else mentioning(terms(search.query))
     found: list[Hit] = []
-    for writer, segment in _everything(directory, kind) if name is None else _past(directory, kind, name):
+    for writer, segment in _everything(directory, search) if name is None else _past(directory, kind, name):
         for append in directory.appends(segment, wanted=wanted):
             pairs = zip(append, search.codec.texts(append), strict=True)
             inside = [pair for pair in pairs if segment.after < pair[0].seq <= segment.until]
@@ -275,15 +275,16 @@ def _past(directory: Directory, kind: str, name: str) -> Iterator[tuple[str, Seg
         yield part.log.state().name or name, part
 
 
-def _everything(directory: Directory, kind: str) -> Iterator[tuple[str, Segment]]:
+def _everything(directory: Directory, search: Search) -> Iterator[tuple[str, Segment]]:
     """The records that each stream wrote, by name."""
     known: list[tuple[str, Log, State]] = []
-    for log in directory.logs.all(kind):
+    for log in directory.logs.all(search.kind):
         try:
             state = log.state()
         except CorruptLog:
             continue  # lists and checks report it
-        known.append((state.name, log, state))
+        if search.names is None or state.name in search.names:
+            known.append((state.name, log, state))
     for name, log, state in sorted(known, key=lambda each: each[0]):
         shared = 0 if state.points is None else state.points.at
         if shared and not state.dropped:

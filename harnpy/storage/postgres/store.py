@@ -362,9 +362,14 @@ _VERSIONS = """
 SELECT name, version FROM harn.streams
 WHERE kind = %(kind)s AND name = ANY(%(names)s::text[]) AND deleted IS NULL AND version > 0
 """
-_FILTERS = """
+#: PostgreSQL can't look into JSON that has a NUL in it.
+_FILTERS = r"""
 AND (%(statuses)s::text[] IS NULL OR s.status = ANY(%(statuses)s)) AND s.status <> ALL(%(without)s::text[])
 AND (%(agent)s::text IS NULL OR s.agent = %(agent)s) AND (%(parent)s::text IS NULL OR p.name = %(parent)s)
+AND (%(principal)s::text IS NULL OR coalesce(
+  CASE WHEN position('\u0000' IN s.head::text) = 0
+    AND json_typeof(s.head #> '{metadata,principal}') = 'string'
+  THEN s.head #>> '{metadata,principal}' END, %(principal)s) = %(principal)s)
 """
 _ORDERS = {"updated": "s.updated DESC, s.name", "created": "s.created DESC, s.name", "id": "s.name"}
 _AFTER = {
@@ -423,6 +428,7 @@ class PostgresStore(BaseStore):
             "without": list(query.without),
             "agent": query.agent,
             "parent": query.parent,
+            "principal": query.principal,
             "limit": query.limit + 1,
         }
         after = ""

@@ -39,6 +39,7 @@ SELECT s.name, t.sid, t.seq FROM harn.texts t JOIN harn.streams s USING (sid)
 JOIN harn.records r USING (sid, seq)
 WHERE s.kind = %(kind)s AND s.deleted IS NULL AND t.folded LIKE ALL (%(terms)s::text[])
 AND (t.seq = 1 OR t.seq > s.fork_seq) AND t.seq > s.dropped
+AND (%(only)s::text[] IS NULL OR s.name = ANY(%(only)s))
 AND (%(types)s::text[] IS NULL OR r.type = ANY(%(types)s))
 ORDER BY s.name, t.seq LIMIT %(limit)s
 """
@@ -63,6 +64,7 @@ def find(database: Database, search: Search) -> list[Hit]:
         "terms": [_pattern(term) for term in terms(search.query)],
         "types": None if search.types is None else list(search.types),
         "limit": search.limit,
+        "only": None if search.names is None else list(search.names),
     }
     if name is None:
         _extract(database, codec, kind, None)

@@ -186,11 +186,11 @@ class Searches(OfProcess):
             self._index.remove()
 
     def find(self, search: Search) -> list[Hit]:
-        query, kind, codec, name, types, limit, raw = search
+        query, kind, codec, name, types, limit, raw, names = search
         wanted = [] if raw else terms(query)
         match = query if raw else _match(wanted)
         with self._lock, self._connections.reading() as db:
-            places = _all(db, kind) if name is None else _shares(db, kind, name)
+            places = _all(db, kind, names) if name is None else _shares(db, kind, name)
             numbers = None if match is None else self._suggestions(db, codec, match, places, raw)
             if raw and numbers is None:
                 raise Unsupported("`raw` searches need an SQLite with FTS5")
@@ -229,12 +229,16 @@ def _match(wanted: list[str]) -> str | None:
     return " ".join('"' + term.replace('"', '""') + '"' for term in known) or None
 
 
-def _all(db: Connection, kind: str) -> list[Place]:
-    """Every stream of a kind, with what it wrote itself."""
+def _all(db: Connection, kind: str, names: frozenset[str] | None) -> list[Place]:
+    """Every stream of a kind, or those of some names, with what it wrote itself."""
     rows = db.execute(
         "SELECT name, sid, version FROM current WHERE kind = ? AND version > 0 ORDER BY name", (kind,)
     )
-    return [Place(name, Segment(sid, 1, version)) for name, sid, version in rows.fetchall()]
+    return [
+        Place(name, Segment(sid, 1, version))
+        for name, sid, version in rows.fetchall()
+        if names is None or name in names
+    ]
 
 
 def _shares(db: Connection, kind: str, name: str) -> list[Place]:

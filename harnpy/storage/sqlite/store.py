@@ -70,6 +70,11 @@ SELECT s.kind, s.name, s.version, s.created, s.updated, p.name, s.fork_seq, s.he
 FROM current s LEFT JOIN streams p ON p.sid = s.parent AND p.kind = s.kind
 WHERE s.version > 0 AND s.kind = ?"""
 
+#: Whom a stream says it belongs to. A head that can't be read says nothing.
+_PRINCIPAL = """
+CASE WHEN json_valid(s.head) AND json_type(s.head, '$.metadata.principal') = 'text'
+THEN json_extract(s.head, '$.metadata.principal') END"""
+
 #: By what a page of each order is continued, and how it is sorted.
 _ORDERS = {
     "updated": ("-s.updated", "s.updated DESC, s.name"),
@@ -144,6 +149,9 @@ def _conditions(query: HeadQuery) -> tuple[str, list[Any]]:
         if value is not None:
             where += f" AND {column} = ?"
             values.append(value)
+    if query.principal is not None:
+        where += f" AND ifnull({_PRINCIPAL}, ?) = ?"
+        values += [query.principal, query.principal]
     return where, values
 
 

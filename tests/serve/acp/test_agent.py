@@ -149,6 +149,8 @@ def test_what_is_refused_and_how(served: Callable[..., Any], tmp_path: Path) -> 
         assert (await refused(place.agent.prompt(session_id="no", prompt=GO)))[0] == -32002
         assert (await refused(place.agent.set_session_mode(session_id="no", mode_id="x")))[0] == -32601
         assert (await place.agent.list_sessions()).sessions == []
+        assert (await refused(new(cwd=f"{cwd}\0", mcp_servers=[])))[0] == -32602
+        assert (await refused(place.agent.list_sessions(cursor="zz")))[0] == -32602
         id = await place.session()
         assert await refused(new(cwd=str(tmp_path), mcp_servers=[])) == (
             -32602,
@@ -159,6 +161,11 @@ def test_what_is_refused_and_how(served: Callable[..., Any], tmp_path: Path) -> 
         # An error of the agent itself is none of the parameters.
         code, why = await refused(place.agent.prompt(session_id=id, prompt=GO))
         assert (code, "nobody" in why) == (-32603, True)
+        await place.runtime.delete(id)
+        gone = (-32002, f"Session not found: '{id}'")
+        for again in (place.agent.load_session, place.agent.resume_session, place.agent.fork_session):
+            assert await refused(again(cwd=cwd, session_id=id, mcp_servers=[])) == gone
+        assert await refused(place.agent.prompt(session_id=id, prompt=GO)) == gone
 
     served('pub fn agent() { return {model: {provider: "nobody"}} }', work)
 

@@ -42,7 +42,10 @@ def test_the_same_key_is_the_same_turn(run):
             api.agents.go_on.set()
             done = await waiting
             assert (done.status_code, done.json()["text"]) == (200, "one two three")
-            assert (await sent(ann, "whatever", "k")).json()["turn"]["status"] == "completed"
+            assert (await sent(ann, "wait", "k")).json()["turn"]["status"] == "completed"
+            for prompt, more in (("whatever", {}), ("wait", {"agent": "echo"})):
+                taken = await sent(ann, prompt, "k", **more)
+                assert (taken.status_code, taken.json()["error"]["code"]) == (409, "conflict")
             assert api.agents.runs == 1
             assert (await ann.get(PATH)).json()["running"] is None
 
@@ -116,13 +119,14 @@ def test_a_server_that_stops_hands_its_turn_on(run, tmp_path, behind):
             assert await second.service.recover() == 0
             ann = first.as_("ann")
             await ann.post("/v1/sessions", json={"id": "s"})
-            await sent(ann, [{"content": "please"}, {"content": "wait"}], "k", timeout=60)
+            prompt = [{"content": "please"}, {"content": "wait"}]
+            await sent(ann, prompt, "k", timeout=60)
             assert await first.service.drain(0.0) == 1
             assert (await ann.get(f"{PATH}/turns/k")).json()["status"] == "running"
             assert await second.service.recover() == 1
             assert await second.service.recover() == 0
             second.agents.go_on.set()
-            done = (await sent(second.as_("ann"), "whatever", "k", wait=True)).json()
+            done = (await sent(second.as_("ann"), prompt, "k", wait=True)).json()
             assert (done["status"], done["text"]) == ("completed", "one two three")
             entries = (await ann.get(f"{PATH}/history")).json()["entries"]
             assert [each["content"] for each in entries] == ["please", "wait", "one two three"]
@@ -169,7 +173,7 @@ def test_a_killed_servers_turn_is_entered_again_and_its_request_answered(run, tm
                 while service.sends.running("s") is None:
                     await asyncio.sleep(0.01)
                 await service.answer(BOSS, asked.id, t.Answer(decision="allow"))
-                turn = await service.send(BOSS, "s", t.Send(prompt="whatever", wait=True), "k")
+                turn = await service.send(BOSS, "s", t.Send(prompt="use a tool, then wait", wait=True), "k")
                 assert (turn.status, turn.text) == ("completed", "gone. one two three")
                 types = [event.type for event in (await service.events(BOSS, "s")).events]
                 assert [
@@ -205,7 +209,7 @@ def test_another_server_answers_and_cancels(run, tmp_path):
             again = await here.as_("boss", "all").post(f"/v1/requests/{asked[0].id}", json={"answer": 2})
             assert (again.status_code, again.json()["error"]["code"]) == (409, "conflict")
             assert await there.service.cancel(BOSS, "s")
-            turn = await here.service.send(BOSS, "s", t.Send(prompt="x", wait=True), "k")
+            turn = await here.service.send(BOSS, "s", t.Send(prompt="ask, then wait", wait=True), "k")
             assert turn.stop_reason == "cancelled"
             entries = (await there.service.history(BOSS, "s")).entries
             assert entries[-1].content == "ask, then wait" or '{"n":1}' in str(entries[-1].content)

@@ -140,7 +140,7 @@ class Double:
         self.did("detach", id, client)
         return {}
 
-    async def compare(self, caller: Caller, id: str, other: str) -> t.Comparison:
+    async def compare(self, caller: Caller, id: str, other: str, **_: Any) -> t.Comparison:
         left, right = self.entries.get(id, []), self.entries.get(other, [])
         return t.Comparison(common_seq=2, common_id="id-2", left=left[2:], right=right[2:])
 

@@ -322,6 +322,13 @@ def test_who_is_in_control_decides_what_can_be_done() -> None:
     assert shown(service, "/sessions/two").find("textarea", id="prompt")  # nobody is
 
 
+def test_each_page_has_a_key_of_its_own() -> None:
+    keys = [shown(filled(), "/sessions/two").find("input", name="key")[0]["value"] for _ in range(2)]
+    assert keys[0] != keys[1]
+    own = [shown(filled(), "/sessions/two?client=me").find("input", name="key")[0]["value"] for _ in range(2)]
+    assert own[0] == own[1]  # a page that is made again while somebody types is the same
+
+
 def test_who_may_only_read_has_no_forms_for_more() -> None:
     for path in ("/", "/sessions/one", "/runs/going"):
         actions = {known.get("action") for known in shown(filled(), path, READER).find("form")}
