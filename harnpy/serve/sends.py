@@ -175,6 +175,8 @@ class Sends:
             if known is not None and known.status != "running":
                 return None
             owner = await self._blocking(lambda: self._holder(id))
+            if owner is not None and known is None:  # another server may have begun it meanwhile
+                known = await self._blocking(lambda: self.known(id, key))
             if owner is not None and known is not None:
                 return None
             if owner is not None:

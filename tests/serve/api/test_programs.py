@@ -71,7 +71,7 @@ def test_of_sends_at_the_same_moment_one_begins(run, tmp_path):
             assert [each.status_code for each in same] == [202, 202]
             for api in (first, second):
                 api.agents.go_on.set()
-            done = await asyncio.gather(sent(a, "x", "k", wait=True), sent(b, "x", "k", wait=True))
+            done = await asyncio.gather(*(sent(each, "wait", "k", wait=True) for each in (a, b)))
             assert [each.json()["status"] for each in done] == ["completed", "completed"]
             assert first.agents.runs + second.agents.runs == 1
             for api in (first, second):
