@@ -154,7 +154,7 @@ class Service:
 
     ``agents`` answer prompts (None: the definitions of the sessions), ``log`` is the event log of people's
     answers and waitpoints (None: that of the runtime's store), ``engine`` runs programs (None: opened on the
-    store by the first run). ``before_send(caller)`` may refuse a send.
+    store by the first run). ``before_work(caller)`` may refuse a send or a run.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class Service:
         *,
         log: EventLog | None = None,
         engine: Engine | None = None,
-        before_send: Callable[[Caller], Awaitable[object]] | None = None,
+        before_work: Callable[[Caller], Awaitable[object]] | None = None,
     ) -> None:
         self.runtime = runtime
         self.store = runtime.store
@@ -174,7 +174,7 @@ class Service:
         #: Whether a look at the store is over at once: then it needs no thread.
         self._is_near = "many_machines" not in self.store.features
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="serve")
-        self._before_send = before_send
+        self._before_work = before_work
         self._is_draining = False
         #: By the ids of their sessions.
         self._windows: dict[str, _WindowText] = {}
@@ -609,10 +609,7 @@ class Service:
     async def _begun(
         self, caller: Caller, id: str, body: t.Send, key: str | None
     ) -> tuple[str, Sending | None]:
-        if self._is_draining:
-            raise Refused(503, "draining", "this server is about to stop: send to another one")
-        if self._before_send is not None:
-            await self._before_send(caller)
+        await self._check_work(caller, "send to another one")
         key = self._ids.new() if key is None else key
         options: dict[str, Any] = {
             name: value
@@ -620,6 +617,13 @@ class Service:
             if (value := getattr(body, name)) is not None
         }
         return key, await self.sends.begin(id, body.prompt, key, options)
+
+    async def _check_work(self, caller: Caller, instead: str) -> None:
+        """Raise `Refused` where nothing may begin: here any more, or for this caller today."""
+        if self._is_draining:
+            raise Refused(503, "draining", f"this server is about to stop: {instead}")
+        if self._before_work is not None:
+            await self._before_work(caller)
 
     async def _until_ended(
         self, id: str, key: str, sending: Sending | None, *, after: int | None = None, chunks: bool = True
@@ -776,8 +780,7 @@ class Service:
 
     @needs("write")
     async def start(self, caller: Caller, body: t.StartRun) -> t.Run:
-        if self._is_draining:
-            raise Refused(503, "draining", "this server is about to stop: start the run at another one")
+        await self._check_work(caller, "start the run at another one")
 
         def start() -> t.Run:
             return self._runs.start(self._runs.job(self.prompted, body), body.id, caller.principal)
@@ -833,6 +836,7 @@ class Service:
 
     @needs("write")
     async def resume(self, caller: Caller, id: str) -> t.Run:
+        await self._check_work(caller, "have the run go on at another one")
         return await in_thread(lambda: self._runs.resume(_principal(caller), id))
 
     @needs("read")
