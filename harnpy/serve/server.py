@@ -193,9 +193,9 @@ async def serve(
     """Serve until SIGTERM or SIGINT.
 
     ``bind(vm, file)`` gives a program what its project says, and raises `ManifestError` where nobody trusts
-    that. ``leave`` is called when turns are left to the next server, and how many those are: it ends the process,
-    for they must neither go on here nor be cancelled. Raises NotServed, and what opening the store or loading
-    an agent raises.
+    that. ``leave`` is called when turns are left to the next server, and how many those are: it ends the
+    process, for they must neither go on here nor be cancelled. Raises NotServed, and what opening the store
+    or loading an agent raises.
     """
     world, site = World(), options.site
     async with AsyncExitStack() as stack:
