@@ -29,7 +29,7 @@ from harnpy.session import clients
 from harnpy.session.actions import Complete
 from harnpy.session.aio import AsyncSessionRuntime, in_thread
 from harnpy.session.compaction import estimate_tokens
-from harnpy.session.errors import SessionConflict
+from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import LEAF_MOVED, TURN_COMPLETED
 from harnpy.session.info import info_of
 from harnpy.session.log import KIND
@@ -321,6 +321,8 @@ class Service:
         if body.agent is not None:
             definition = self.prompted.definition(body.agent)
             agent = body.agent if definition is None else shown.owned(definition, caller.principal)
+        if body.id is not None and await self.blocking(partial(self.runtime.exists, body.id)):
+            raise SessionExists(body.id, 1)  # at once, also while that one's turn runs
         live = await in_thread(
             lambda: self.runtime.create(
                 agent,
@@ -508,12 +510,21 @@ class Service:
 
     @on_session("write")
     async def close_session(self, caller: Caller, id: str) -> t.Session:
+        self._check_idle(id)
         await in_thread(lambda: self.runtime.execute(id, Complete()))
         return await self.blocking(lambda: self._session(id))
 
     @on_session("admin")
     async def delete(self, caller: Caller, id: str) -> None:
+        self._check_idle(id)
         await in_thread(lambda: self.runtime.delete(id))
+
+    def _check_idle(self, id: str) -> None:
+        """Raise `Refused` for a session whose turn runs here, which may wait for a person for hours."""
+        running = self.sends.running(id)
+        if running is not None:
+            what = f"session '{id}' is busy: its turn '{running.key}' hasn't ended, cancel it or wait for it"
+            raise Refused(*refusals.BUSY, what)
 
     @on_session("read")
     async def compare(self, caller: Caller, id: str, other: str) -> t.Comparison:
