@@ -20,6 +20,7 @@ from harnpy.eventlog.topics import StoreEventLog
 from harnpy.faults import Fault
 from harnpy.serve import refusals, shown, streams
 from harnpy.serve.feeds import QUIET, Feeds, Gone
+from harnpy.serve.looks import Looks
 from harnpy.serve.people import Cancel, People, open_requests
 from harnpy.serve.prompted import Definitions, Prompted
 from harnpy.serve.refusals import Refused as Refused
@@ -178,6 +179,7 @@ class Service:
         self._is_draining = False
         #: By the ids of their sessions.
         self._windows: dict[str, _WindowText] = {}
+        self._looks = Looks()
         self._ids = RealIds()
         self.feeds = Feeds(runtime, self.blocking)
         self.sends = Sends(runtime, self.feeds, self._prompt, self._takes_keys, self.blocking)
@@ -377,8 +379,12 @@ class Service:
         with refusals.refusing():
             known = self._windows.get(id)
             if known is not None and caller.may_see(known.owner) and known.until > monotonic():
-                changes = partial(self.store.changes, KIND, id, known.seq, 0.0)
-                if (changes() if self._is_near else await self.blocking(changes)) == known.seq:
+                version = (
+                    self._looks.find(id, self._version)
+                    if self._is_near
+                    else await self.blocking(partial(self._version, id))
+                )
+                if version == known.seq:
                     return known.text
             head = await self.seen(caller, id)
             if known is not None and (known.seq, known.created) == (head.version, head.created):
@@ -390,6 +396,9 @@ class Service:
             while sum(len(each.text) for each in self._windows.values()) > WINDOWS and len(self._windows) > 1:
                 del self._windows[next(iter(self._windows))]
             return known.text
+
+    def _version(self, id: str) -> int:
+        return self.store.changes(KIND, id, 0, 0.0)
 
     def _window_text(self, id: str, created: int) -> _WindowText:
         window, owner = self._window(id), self.owner(self.runtime.info(id))
