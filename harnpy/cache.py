@@ -89,13 +89,21 @@ def _remove(partial: str) -> None:
 
 def _path(kind: str, key: str) -> str:
     """The entry's file; ``""`` when nothing is to be cached."""
+    place = directory()
+    if not place:
+        return ""
+    name = source_hash(_SEED, key.encode("utf-8", "surrogatepass")).hex()
+    return os.path.join(place, f"{kind}-{sys.implementation.cache_tag}", name)
+
+
+def directory() -> str:
+    """Return where entries are kept; ``""`` when none are."""
     if os.environ.get("HARNPY_NO_CACHE", "") not in ("", "0"):
         return ""
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):
         base = os.path.join(os.path.expanduser("~"), ".cache")
-    name = source_hash(_SEED, key.encode("utf-8", "surrogatepass")).hex()
-    return os.path.join(base, "harnpy", f"{kind}-{sys.implementation.cache_tag}", name)
+    return os.path.join(base, "harnpy")
 
 
 class _Stamp:

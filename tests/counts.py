@@ -84,6 +84,7 @@ class Counts:
     walk_share = Size(3, 1)
     silent_share = Size(37, 1)
     layout_share = Size(101, 1)
+    traps_share = Size(17, 1)
     format_share = Size(79, 1)
     names_share = Size(47, 1)
     fixes_share = Size(121, 1)
@@ -104,6 +105,8 @@ class Counts:
     http_requests = Size(50, 10_000)
     streamed_events = Size(1_000, 100_000)
     server_events = Size(500, 100_000)
+    #: Connections to two servers that break, while servers are killed.
+    reconnects = Size(0, 1_000)
     writes = Size(6, 500)
     path_calls = Size(2_000, 100_000)
     sandbox_calls = Size(400, 100_000)

@@ -70,6 +70,8 @@ def test_the_wheel_carries_grammar_library_and_specification(wheel: Path) -> Non
     names = set(ZipFile(wheel).namelist())
     assert {"harnpy/grammar/harn.lark", "harnpy/py.typed", "harnpy/cli/main.py"} <= names
     assert {"harnpy/check/explanations/syntax.md", "harnpy/llm/configuration/prices.json"} <= names
+    templates = ROOT / "harnpy/cli/templates"
+    assert {path.relative_to(ROOT).as_posix() for path in templates.rglob("*") if path.is_file()} <= names
     for shipped, folder in [("stdlib", "stdlib"), ("spec", "docs/spec")]:
         assert {f"harnpy/{shipped}/{file.name}" for file in (ROOT / folder).iterdir()} <= names
 

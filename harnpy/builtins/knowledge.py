@@ -66,6 +66,12 @@ _FORWARDED: dict[tuple[str, str], tuple[str, Sequence[int | None]]] = {
     ("std/agents", "task_run"): ("workflow_execute", (0, 1, None, 2)),
 }
 _MOST = 8
+#: The modules whose builtins only compute a value.
+_COMPUTING = frozenset(
+    "bytes collections compression crypto json_paths math paths regexes strings types urls".split()
+)
+#: Those of their builtins that are there to refuse a value, or that may use up an iterator.
+_DOING = frozenset("unreachable unwrap unwrap_err to_list iter set contains".split())
 
 
 class BuiltinKnowledge:
@@ -83,6 +89,10 @@ class BuiltinKnowledge:
 
     def is_builtin(self, name: str) -> bool:
         return self._table.is_builtin(name)
+
+    def is_pure(self, name: str) -> bool:
+        module = self._table.module_of(name) if self.is_builtin(name) else ""
+        return module.rpartition(".")[2] in _COMPUTING and name not in _DOING
 
     def is_global(self, name: str) -> bool:
         return self._table.is_global(name)

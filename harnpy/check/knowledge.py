@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
         name: str
         type: str
+        rest: bool
 
     class Signature(Protocol):
         """The declaration of a builtin, its types as text.
@@ -84,6 +85,9 @@ if TYPE_CHECKING:
             """Return how a builtin is declared; None for other names."""
 
         def is_builtin(self, name: str) -> bool: ...
+
+        def is_pure(self, name: str) -> bool:
+            """Return True if a builtin only computes a value, so that ignoring it is a mistake."""
 
         def is_global(self, name: str) -> bool:
             """Return True if a name is a value that programs are given: `argv`, `pi`, `stream`."""

@@ -8,6 +8,7 @@ start-up time is theirs. Every other command is a click command that `app` loads
 OK = 0
 FAILED = 1
 USAGE = 2
+NOTHING = 5
 INTERRUPTED = 124
 
 

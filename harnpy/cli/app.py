@@ -15,6 +15,8 @@ from harnpy.version import __version__
 
 #: Command name to the module whose `command` it is, or what is named behind a colon.
 _MODULES = {
+    "init": "harnpy.cli.commands.init",
+    "new": "harnpy.cli.commands.init:new",
     "test": "harnpy.cli.commands.test",
     "repl": "harnpy.cli.commands.repl",
     "debug": "harnpy.cli.debugger.commands:debug",

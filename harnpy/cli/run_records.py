@@ -17,7 +17,7 @@ from harnpy.cli import FAILED
 from harnpy.cli.console import complain, harmless, one_line, paint
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Dict
-from harnpy.formats.json import compact_json
+from harnpy.formats.json import compact_json, refuse_depth
 from harnpy.workflow.records import record_files
 from harnpy.workflow.records.record import RUNNING
 from harnpy.workflow.records.record_lines import closed
@@ -90,7 +90,7 @@ def summaries(directory: Path) -> Iterator[Summary]:
     for path in sorted(directory.rglob("*.json")):
         try:
             summary = _summarised(path.read_bytes())
-        except (msgspec.DecodeError, OSError, RecursionError):
+        except (msgspec.DecodeError, ValueError, OSError, RecursionError):
             continue
         if summary.id and summary.workflow_id:
             summary.path = str(path)
@@ -99,6 +99,7 @@ def summaries(directory: Path) -> Iterator[Summary]:
 
 def _summarised(data: bytes) -> Summary:
     """Return the summary of a record; the file of a run that goes on, or was killed, has no end yet."""
+    refuse_depth(data)
     try:
         return msgspec.json.decode(data, type=Summary)
     except msgspec.DecodeError:

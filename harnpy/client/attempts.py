@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from random import random
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -15,11 +15,13 @@ import msgspec
 
 from harnpy.client.errors import ApiError
 from harnpy.client.types import Failure
+from harnpy.formats.json import refuse_depth
 from harnpy.net.header_grammar import retry_after
 from harnpy.net.http_request import PASSING, Retries
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Sequence
 
     from harnpy.client.calls import Call
 
@@ -33,17 +35,39 @@ _PAUSES = Retries(backoff=0.1)
 _LONGEST_PAUSE = 2.0
 
 
-class Server(NamedTuple):
-    """``url`` has no slash at its end; a request that failed is made again for ``patience`` seconds."""
+class Server:
+    """A server, or several on one store: ``url`` is where requests go now.
 
-    url: str
-    headers: httpx2.Headers
-    timeout: float
-    patience: float
+    A request that failed is made again for ``patience`` seconds.
+    """
+
+    def __init__(self, urls: Sequence[str], headers: httpx2.Headers, timeout: float, patience: float) -> None:
+        self.urls = tuple(url.rstrip("/") for url in urls)
+        self.url = self.urls[0]
+        self.headers = headers
+        self.timeout = timeout
+        self.patience = patience
+
+    def leave(self, url: str) -> None:
+        """Go to the next server, unless another request has left this one already."""
+        if url == self.url:
+            self.url = self.urls[(self.urls.index(url) + 1) % len(self.urls)]
 
 
-def server_at(url: str, token: str | None, timeout: float, patience: float) -> Server:
+def server_at(url: str | Sequence[str], token: str | None, timeout: float, patience: float) -> Server:
     """Raise ValueError for what can't be a server's address, or no token."""
+    urls = [url] if isinstance(url, str) else [*url]
+    for each in urls or [""]:
+        _check(each)
+    headers = httpx2.Headers({"accept": "application/json"})
+    if token is not None:
+        if not token.isascii() or not token.isprintable() or not token.strip() == token != "":
+            raise ValueError("the token has characters that no token has")
+        headers["authorization"] = f"Bearer {token}"
+    return Server(urls, headers, timeout, patience)
+
+
+def _check(url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("the address of a server is a URL such as http://127.0.0.1:4721")
@@ -51,17 +75,11 @@ def server_at(url: str, token: str | None, timeout: float, patience: float) -> S
         raise ValueError(
             "the address of a server has no user, `?` or `#`: give http://HOST:PORT, and the token by itself"
         )
-    headers = httpx2.Headers({"accept": "application/json"})
-    if token is not None:
-        if not token.isascii() or not token.isprintable() or not token.strip() == token != "":
-            raise ValueError("the token has characters that no token has")
-        headers["authorization"] = f"Bearer {token}"
-    return Server(url.rstrip("/"), headers, timeout, patience)
 
 
-def tls(url: str) -> ssl.SSLContext | bool:
+def tls(server: Server) -> ssl.SSLContext | bool:
     """Return what a server's certificate is checked by, which takes long to read, and http doesn't need."""
-    if url[:6].lower() != "https:":
+    if all(url[:6].lower() != "https:" for url in server.urls):
         return False
     from harnpy.world.http_client import usual_tls
 
@@ -71,8 +89,7 @@ def tls(url: str) -> ssl.SSLContext | bool:
 # A request.
 
 
-def request_of(call: Call[Any], server: Server) -> dict[str, Any]:
-    """Return the request, as arguments of a client of httpx2."""
+def _request_of(call: Call[Any], server: Server, url: str) -> dict[str, Any]:
     headers, content = server.headers.copy(), None
     if call.body is not None:
         content = msgspec.json.encode(call.body)
@@ -81,7 +98,7 @@ def request_of(call: Call[Any], server: Server) -> dict[str, Any]:
         headers["idempotency-key"] = call.key
     return {
         "method": call.method,
-        "url": server.url + call.path,
+        "url": url + call.path,
         "params": call.query or None,
         "headers": headers,
         "content": content,
@@ -94,19 +111,21 @@ def reply_of(call: Call[R], response: httpx2.Response, server: Server) -> R:
     if response.status_code == 204:
         return cast(R, None)
     try:
+        refuse_depth(response.content)
         if call.part is None:
             return msgspec.json.decode(response.content, type=call.reply)
         parts = msgspec.json.decode(response.content, type=dict[str, msgspec.Raw])
         return msgspec.json.decode(parts[call.part], type=call.reply)
-    except (msgspec.MsgspecError, KeyError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, KeyError, ValueError):
         raise not_harnpy(response, server) from None
 
 
 def problem_of(response: httpx2.Response, server: Server) -> ApiError:
     """Return what a response other than 2xx means."""
     try:
+        refuse_depth(response.content)
         error = msgspec.json.decode(response.content, type=Failure).error
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, ValueError):
         return not_harnpy(response, server)
     return ApiError(response.status_code, error.code, error.message)
 
@@ -127,27 +146,35 @@ class Attempts:
     def __init__(self, call: Call[Any], server: Server, met: bool) -> None:
         self._call = call
         self._server = server
+        self._url = server.url
         self._met = met
         #: Failures in a row, and since when nothing has come.
         self._failures = 0
         self._since: float | None = None
 
+    def request(self) -> dict[str, Any]:
+        """Return the request of the next attempt, as arguments of a client of httpx2."""
+        self._url = self._server.url
+        return _request_of(self._call, self._server, self._url)
+
     def broken(self, error: httpx2.RequestError) -> float:
         """Return the seconds until the next attempt, after one without a response. Raise `ApiError`."""
         from harnpy.world.http_client import failure
 
-        url = self._server.url
+        if isinstance(error, httpx2.ReadTimeout) and self._call.waits:
+            self.came()
+            return 0.0
+        url = self._url
+        self._server.leave(url)
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
             failed = failure(error)
             why = "it takes too long" if isinstance(error, httpx2.ConnectTimeout) else failed.text
             problem = ApiError(0, "unreachable", f"there is no connection to {url}: {why}")
-            if not self._met or failed.category not in PASSING:
+            others = len(self._server.urls) - 1
+            if self._failures >= others and not (self._met and failed.category in PASSING):
                 raise problem from None
             return self._pause(problem)
         if isinstance(error, httpx2.ReadTimeout):
-            if self._call.waits:
-                self.came()
-                return 0.0
             problem = ApiError(0, "broken", f"{url} didn't answer within {self._server.timeout:g} s")
         elif isinstance(error, httpx2.TransportError):
             problem = ApiError(0, "broken", f"the connection to {url} broke before there was an answer")
@@ -177,6 +204,7 @@ class Attempts:
 
     def _pause(self, problem: ApiError, asked: float | None = None) -> float:
         """Return how long to wait: after a first failure not at all. Raise ``problem`` at patience's end."""
+        self._server.leave(self._url)
         now = time.monotonic()
         if self._since is None:
             self._since = now
@@ -191,4 +219,4 @@ class Attempts:
 
     def ended(self) -> float:
         """Return the seconds until the next connection, after one that ended before the stream was over."""
-        return self._pause(ApiError(0, "broken", f"{self._server.url} ends its streams before they are over"))
+        return self._pause(ApiError(0, "broken", f"{self._url} ends its streams before they are over"))

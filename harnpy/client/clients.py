@@ -12,12 +12,12 @@ import httpx2
 
 from harnpy.client import calls
 from harnpy.client import types as t
-from harnpy.client.attempts import Attempts, reply_of, request_of, server_at, tls
+from harnpy.client.attempts import Attempts, reply_of, server_at, tls
 from harnpy.client.calls import Call
 from harnpy.client.streams import Following, Pieces
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
     from typing import Self
 
 P = ParamSpec("P")
@@ -102,7 +102,7 @@ class Verbs:
     waitpoints = Verb(calls.waitpoints)
     complete = Verb(calls.complete)
 
-    def __init__(self, url: str, token: str | None, timeout: float, patience: float) -> None:
+    def __init__(self, url: str | Sequence[str], token: str | None, timeout: float, patience: float) -> None:
         self._server = server_at(url, token, timeout, patience)
         #: The server has answered: when it can't be reached, it may come back.
         self._met = False
@@ -141,14 +141,15 @@ class Verbs:
 class Client(Verbs):
     """A client that blocks. Use it in a ``with`` block, or `disconnect` it when done. Threads may share it.
 
-    ``token`` is a static key of the server or a bearer session. A server that has answered before and can't
+    ``url`` may be a list, of servers on one store: where one fails, the next one is asked. ``token`` is a
+    static key of the server or a bearer session. A server that has answered before and can't
     be reached is asked again for ``patience`` seconds. A reply may take ``timeout`` seconds, unless it is a
     turn. Raises ValueError for what is no server's address; every verb raises `ApiError`.
     """
 
     def __init__(
         self,
-        url: str,
+        url: str | Sequence[str],
         token: str | None = None,
         *,
         timeout: float = 30.0,
@@ -156,14 +157,14 @@ class Client(Verbs):
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         super().__init__(url, token, timeout, patience)
-        self._http = httpx2.Client(transport=transport, verify=tls(url), limits=_LIMITS)
+        self._http = httpx2.Client(transport=transport, verify=tls(self._server), limits=_LIMITS)
 
     def perform(self, call: Call[R]) -> R:
         """Return the reply to a call of `harnpy.client.calls`."""
         attempts = self._attempts(call)
         while True:
             try:
-                response = self._http.request(**request_of(call, self._server))
+                response = self._http.request(**attempts.request())
             except httpx2.RequestError as error:
                 pause = self._lost(attempts, error)
             else:
@@ -249,7 +250,7 @@ class AsyncClient(Verbs):
 
     def __init__(
         self,
-        url: str,
+        url: str | Sequence[str],
         token: str | None = None,
         *,
         timeout: float = 30.0,
@@ -257,14 +258,14 @@ class AsyncClient(Verbs):
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         super().__init__(url, token, timeout, patience)
-        self._http = httpx2.AsyncClient(transport=transport, verify=tls(url), limits=_LIMITS)
+        self._http = httpx2.AsyncClient(transport=transport, verify=tls(self._server), limits=_LIMITS)
 
     async def perform(self, call: Call[R]) -> R:
         """Return the reply to a call of `harnpy.client.calls`."""
         attempts = self._attempts(call)
         while True:
             try:
-                response = await self._http.request(**request_of(call, self._server))
+                response = await self._http.request(**attempts.request())
             except httpx2.RequestError as error:
                 pause = self._lost(attempts, error)
             else:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import httpx2
 import msgspec
 
-from harnpy.client.attempts import Attempts, Server, not_harnpy, request_of
+from harnpy.client.attempts import Attempts, Server, not_harnpy
 from harnpy.client.errors import ApiError
 from harnpy.client.types import Chunk, Event, Reply, Turn
+from harnpy.formats.json import refuse_depth
 from harnpy.net.sse import Decoder, EventTooLong
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Following(Generic[Item]):
     def request(self) -> dict[str, Any]:
         """Return the request of the next connection, as arguments of a client of httpx2."""
         self._decoder = Decoder(_LONGEST)
-        request = request_of(self._call, self._server)
+        request = self.attempts.request()
         request["headers"].update({"accept": "text/event-stream", "accept-encoding": "identity"})
         if self._last is not None:
             request["headers"]["last-event-id"] = str(self._last)
@@ -87,6 +88,7 @@ class Following(Generic[Item]):
                 kind = self._types.get(event.event)
                 if kind is None:
                     continue
+                refuse_depth(event.data)
                 item = msgspec.json.decode(event.data, type=kind)
                 if event.id is not None and not isinstance(item, Chunk | Turn):
                     number = int(event.id)

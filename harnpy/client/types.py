@@ -240,6 +240,8 @@ class Run(Reply):
     ended_at: str | None
     output: Json = None
     error: str | None = None
+    #: Whether it hasn't ended and nobody works on it. Lists don't look.
+    left: bool = False
 
 
 class RunList(Reply):

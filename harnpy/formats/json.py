@@ -22,7 +22,7 @@ from harnpy.formats.display import display, joined
 
 
 #: Opening this many brackets is too many.
-_DEPTH_LIMIT = 128
+DEPTH_LIMIT = 128
 
 _WHITE = " \t\n\r"
 _DIGITS = "0123456789"
@@ -69,13 +69,13 @@ def _is_plain(text: str) -> bool:
     """
     if "\\u" in text and _SURROGATE.search(text):
         return False
-    return text.count("[") + text.count("{") < _DEPTH_LIMIT or _is_shallow(text)
+    return text.count("[") + text.count("{") < DEPTH_LIMIT or _is_shallow(text)
 
 
 def _is_shallow(text: str) -> bool:
     """Return whether taking away innermost pairs of brackets uses them all up before the limit."""
     brackets = text.encode(errors="replace").translate(None, _NOT_BRACKETS).decode().translate(_BRACKETS)
-    for _ in range(_DEPTH_LIMIT - 1):
+    for _ in range(DEPTH_LIMIT - 1):
         if not brackets:
             return True
         brackets = brackets.replace("[]", "")
@@ -142,7 +142,7 @@ class _Reader:
             return self.string()
         if first == "{" or first == "[":
             self.depth += 1
-            if self.depth == _DEPTH_LIMIT:
+            if self.depth == DEPTH_LIMIT:
                 self.fail_here("recursion limit exceeded")
             value: Any = self.mapping() if first == "{" else self.array()
             self.depth -= 1
@@ -444,19 +444,20 @@ def without_nulls(value: Any) -> Any:
 
 #: As deep as a text may be that a decoder in C is given.
 _DEEPEST = 900
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+# One without an end reaches to that of the text: looked for from each quote again, it would take for ever.
+_STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _NO_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
 
 
-def refuse_depth(text: str | bytes) -> None:
-    """Raise ValueError for JSON that is nested too deeply to be read."""
+def refuse_depth(text: str | bytes, deepest: int = _DEEPEST) -> None:
+    """Raise ValueError for JSON that is nested too deeply to be read: in more than so many levels."""
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
-    if data.count(b"[") + data.count(b"{") <= _DEEPEST:
+    if data.count(b"[") + data.count(b"{") <= deepest:
         return
     depth = 0
     for code in _STRINGS.sub(b"", data).translate(None, _NO_BRACKETS):
         depth += 1 if code in b"[{" else -1
-        if depth > _DEEPEST:
+        if depth > deepest:
             raise ValueError("it is nested too deeply")
 
 

@@ -6,12 +6,15 @@ msgspec reads fast, and its texts are its own: this is asked after it has refuse
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 from msgspec import inspect
 
 from harnpy.faults import paced
-from harnpy.formats.json import JsonError, parse_json
+from harnpy.formats.json import DEPTH_LIMIT, JsonError, parse_json, refuse_depth
+
+T = TypeVar("T")
 
 #: The types without parts: what they take, and what messages call them.
 _PLAIN: dict[type[inspect.Type], tuple[Any, str]] = {
@@ -39,6 +42,18 @@ def mismatch(value: Any, kind: Any, name: str = "") -> str:
     ``name`` is what the message calls the whole.
     """
     return next(_problems(value, inspect.type_info(kind), name), f"{_called(name)} doesn't fit its type")
+
+
+def decoded(content: bytes | str, kind: type[T]) -> T:
+    """Return a JSON text from elsewhere as ``kind``. Raise ValueError with what is wrong with it.
+
+    msgspec recurses in C, and the limit of recursion of a process with a Vm is no bound for that.
+    """
+    try:
+        refuse_depth(content, DEPTH_LIMIT - 1)
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        raise ValueError(unread(content, kind)) from None
 
 
 def unread(content: bytes | str, kind: Any) -> str:

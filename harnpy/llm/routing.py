@@ -236,28 +236,34 @@ class Router:
 
     def provider(self, given: str | None, model: str | None, tier: str | None = None) -> str:
         """The provider of a call with these options."""
+        return self.decided(given, model, tier)[0]
+
+    def decided(self, given: str | None, model: str | None, tier: str | None = None) -> tuple[str, str]:
+        """The provider of a call with these options, and the option or variable that says so; "" for none."""
         known_models, env = self._known_models, self._env
         named = _unless_auto(given)
         if named:
-            return named
+            return named, "provider"
         if given and model:
             self._refuse_misspelt(model, OPENROUTER)
-            return known_models.resolve(model).provider
+            return known_models.resolve(model).provider, "model"
         named = _unless_auto(env("HARN_LLM_PROVIDER"))
         if named:
-            return named
+            return named, "HARN_LLM_PROVIDER"
         local = env("LOCAL_LLM_BASE_URL")
         asked = model or (None if tier else env("HARN_LLM_MODEL"))
         if asked:
             self._refuse_misspelt(asked, LOCAL if local else OPENROUTER)
         if local and (model or env("HARN_LLM_MODEL") or env("LOCAL_LLM_MODEL")):
-            return LOCAL
+            return LOCAL, "LOCAL_LLM_BASE_URL"
         if model:
-            return known_models.resolve(model).provider
+            return known_models.resolve(model).provider, "model"
         if tier:
-            return known_models.pick(tier).provider
+            return known_models.pick(tier).provider, "model_tier"
         model = env("HARN_LLM_MODEL")
-        return known_models.resolve(model).provider if model else self._default()
+        if model:
+            return known_models.resolve(model).provider, "HARN_LLM_MODEL"
+        return self._default(), ""
 
     def _refuse_misspelt(self, model: str, otherwise: str) -> None:
         """Raise `OptionError` for `vendor/model` whose vendor looks like a provider's name.

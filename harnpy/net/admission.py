@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable, MutableMapping
+    from collections.abc import Awaitable, Callable, Hashable, Iterator, MutableMapping
     from typing import Self
 
     Message = MutableMapping[str, Any]
@@ -62,8 +62,9 @@ async def reply(send: Send, status: int, error: str, headers: list[tuple[bytes, 
 class Bounds(NamedTuple):
     """How many requests are handled at once, in all and of one caller; how many of them may wait for that.
 
-    ``read_ahead``: bytes of a body that are read before it takes a slot. ``seconds``: how long those may
-    take, and as many more each, and a client that doesn't read its response.
+    ``lasting``: responses that go on for long, which hold no slot, and WebSockets, at once. ``read_ahead``:
+    bytes of a body that are read before it takes a slot. ``seconds``: how long those may take, and as many
+    more each, and a client that doesn't read its response.
     """
 
     slots: int = 256
@@ -72,6 +73,8 @@ class Bounds(NamedTuple):
     waiting_per_caller: int = 64
     read_ahead: int = 1 << 16
     seconds: float = 30.0
+    lasting: int = 256
+    lasting_per_caller: int = 128
 
 
 class Admission:
@@ -219,6 +222,47 @@ class Admission:
     def _take(self, caller: Hashable) -> None:
         self._in_all += 1
         self._taken[caller] = self._taken.get(caller, 0) + 1
+
+
+class Lasting:
+    """The responses of one server that go on for long, and its WebSockets, by their callers."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._in_all = 0
+        #: What each of them waits for: that it is to end.
+        self._open: dict[str, set[asyncio.Future[None]]] = {}
+
+    @property
+    def callers(self) -> list[str]:
+        return list(self._open)
+
+    @contextmanager
+    def place(self, caller: str, *, stands_for_many: bool = False) -> Iterator[asyncio.Future[None]]:
+        """Hold a place, and return what is done when `end` is called. Raises Refused.
+
+        A caller that ``stands_for_many`` is bounded only by what there is in all.
+        """
+        if not stands_for_many and len(self._open.get(caller, ())) >= self._bounds.lasting_per_caller:
+            raise Refused(429, "too many open streams of this caller")
+        if self._in_all >= self._bounds.lasting:
+            raise Refused(503, "too many open streams")
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._open.setdefault(caller, set()).add(over)
+        self._in_all += 1
+        try:
+            yield over
+        finally:
+            self._in_all -= 1
+            self._open[caller].remove(over)
+            if not self._open[caller]:
+                del self._open[caller]
+
+    def end(self, caller: str) -> None:
+        """Have all end that a caller has open."""
+        for over in self._open.get(caller, ()):
+            if not over.done():
+                over.set_result(None)
 
 
 class _Deadlines:

@@ -202,6 +202,7 @@ _OPTIONS: Final[tuple[tuple[schema.PermissionOptionKind, str, str], ...]] = (
     ("reject_once", "Reject", DENY),
     ("reject_always", "Always reject", DENY),
 )
+_NOT_ASKED = "the client failed to ask its user"
 _REJECTED: Final = "rejected by the user"
 
 
@@ -425,8 +426,8 @@ class AcpAgent:
         options = [schema.PermissionOption(option_id=id, name=name, kind=id) for id, name, _ in _OPTIONS]
         try:
             answer = await self._client.request_permission(opened.id, asked, options)
-        except (RequestError, ConnectionError) as error:
-            return DENY, f"the client failed to ask its user: {error}"
+        except (RequestError, ConnectionError):
+            return DENY, _NOT_ASKED
         if isinstance(answer.outcome, schema.DeniedOutcome):
             return DENY, "the request was cancelled"
         chosen = answer.outcome.option_id
@@ -451,8 +452,8 @@ class AcpAgent:
         await self._shown(opened)
         try:
             answer = await self._client.create_elicitation(question, form)
-        except (RequestError, ConnectionError) as error:
-            raise HumanCancelled(f"the client failed to ask its user: {error}") from None
+        except (RequestError, ConnectionError):
+            raise HumanCancelled(_NOT_ASKED) from None
         if not isinstance(answer, schema.AcceptElicitationResponse):
             raise HumanCancelled("the question was dismissed")
         return str((answer.content or {}).get("answer", ""))

@@ -269,8 +269,10 @@ def _definition(given: Any, where: str, name: str) -> AgentDef:
     try:
         definition = AgentDef.of({"name": name, **given})
         compact_json(definition.data())
-    except (SessionError, TypeError, ValueError) as error:
+    except (SessionError, ValueError) as error:
         raise NotServed(f"{where} is no definition of an agent: {error}") from None
+    except TypeError:
+        raise NotServed(f"{where} is no definition of an agent: not all of it is JSON") from None
     return definition
 
 

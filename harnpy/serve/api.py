@@ -14,12 +14,12 @@ import msgspec
 from starlette.routing import BaseRoute, Match
 
 from harnpy.client import types as t
-from harnpy.formats.json import JsonError, parse_json
+from harnpy.formats.json import DEPTH_LIMIT, JsonError, parse_json, refuse_depth
 from harnpy.formats.mismatch import mismatch, unread
 from harnpy.net.admission import CALLER
 from harnpy.serve.control import Control, ControlQuery
 from harnpy.serve.operations import Call, Nothing, table
-from harnpy.serve.refusals import Refused
+from harnpy.serve.refusals import Refused, check_key
 from harnpy.serve.streams import encoded, send_stream
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 #: Bytes of the longest body.
 LONGEST: Final = 4 * 1024 * 1024
-#: Characters of the longest `Idempotency-Key`.
-LONGEST_KEY: Final = 200
 #: The WebSocket of a session.
 CONTROL: Final = "/v1/sessions/{id}/control"
 
@@ -108,7 +106,7 @@ class Resource(At):
             await refuse(refusal, send)
             return
         if frames is not None:
-            await send_stream(frames, receive, send)
+            await send_stream(frames, receive, send, is_head=method == "HEAD")
         else:
             await _send(send, status, text, is_head=method == "HEAD")
 
@@ -116,7 +114,8 @@ class Resource(At):
         self, operation: Operation, scope: AsgiMessage, receive: Receive
     ) -> tuple[Call[Any, Any], bool]:
         """Return the request, and whether its sender wants a stream. Raises `Refused`."""
-        headers = dict(scope["headers"])
+        headers, caller = dict(scope["headers"]), caller_of(scope)
+        self._service.check(caller, operation.scope)  # before anything is read that such a caller can't send
         query = _query(scope["query_string"], operation.query) if scope["query_string"] else _usual(operation)
         body = None
         if operation.method != "GET":
@@ -125,7 +124,7 @@ class Resource(At):
         last = headers.get(b"last-event-id")
         call = Call(
             self._service,
-            caller_of(scope),
+            caller,
             scope["harnpy.ids"],
             query,
             body,
@@ -232,8 +231,8 @@ def _query_problem(given: dict[str, Any], kind: type[t.Body], error: Exception) 
             return f"unknown parameter `{name}` (known: {shown or 'none'})"
         try:
             msgspec.convert(value, known[name].type, strict=False)
-        except msgspec.ValidationError as problem:
-            return f"`{name}` can't be {value[:80]!r}: {problem}"
+        except msgspec.ValidationError:
+            return mismatch(value, known[name].type, name)
     return mismatch(given, kind)
 
 
@@ -269,8 +268,9 @@ def _decoded(text: bytes, headers: dict[bytes, bytes], kind: type[t.Body]) -> An
         if given != b"application/json":
             raise Refused(415, "unsupported_type", "the body must be application/json")
     try:
+        refuse_depth(text, DEPTH_LIMIT - 1)  # a decoder in C recurses, with a Vm without end
         return msgspec.json.decode(text, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         pass
     try:
         value = parse_json(text.decode())
@@ -282,11 +282,7 @@ def _decoded(text: bytes, headers: dict[bytes, bytes], kind: type[t.Body]) -> An
 def _key(given: bytes | None) -> str | None:
     if given is None:
         return None
-    key = given.decode("latin-1")
-    if not key.strip() or len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable():
-        what = f"`Idempotency-Key` must be 1 to {LONGEST_KEY} printable ASCII characters"
-        raise Refused(400, "bad_request", what)
-    return key
+    return check_key(given.decode("latin-1"), "Idempotency-Key")
 
 
 def _number(given: bytes) -> int:

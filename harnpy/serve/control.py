@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from harnpy.client import types as t
-from harnpy.formats.mismatch import unread
-from harnpy.serve.refusals import Refused
+from harnpy.formats.mismatch import decoded
+from harnpy.serve.attaching import CONNECTION
+from harnpy.serve.operations import Number
+from harnpy.serve.refusals import Refused, check_key
 from harnpy.serve.streams import encoded, sent
+from harnpy.world.ids import RealIds
 
 if TYPE_CHECKING:
     from harnpy.serve.service import Caller, Service
@@ -27,7 +30,7 @@ class Message(t.Body):
     op: Literal["send", "inject", "takeover", "release", "cancel", "answer", "allow", "deny"]
     id: int | str | None = None
     #: Of `send` and `inject`.
-    prompt: t.Json = None
+    prompt: t.Json | msgspec.UnsetType = msgspec.UNSET
     content: t.Json = None
     role: Literal["user", "system", "assistant"] = "user"
     key: str | None = None
@@ -44,7 +47,7 @@ class ControlQuery(t.Body):
     client: str
     mode: t.Mode = "controller"
     takeover: bool = False
-    after: int | None = None
+    after: Number | None = None
 
 
 class Control:
@@ -60,16 +63,30 @@ class Control:
         self._receive = receive
         self._send = send
         self._sending = asyncio.Lock()
+        self._connection = {CONNECTION: RealIds().new()}
 
     async def run(self) -> None:
         """Serve it until either side ends it. Raises `Refused` before it is accepted, TimeoutError for a
         client that doesn't read."""
         query = self._query
-        attach = t.Attach(client=query.client, mode=query.mode, takeover=query.takeover)
-        attached = await self._service.attach(self._caller, self._id, attach)
+        attach = t.Attach(
+            client=query.client, mode=query.mode, takeover=query.takeover, metadata=self._connection
+        )
         await self._receive()  # that it connects
-        await self._send({"type": "websocket.accept"})
-        await self._say({"attached": attached})
+        try:
+            attached = await self._service.attach(self._caller, self._id, attach)
+            await self._send({"type": "websocket.accept"})
+            await self._say({"attached": attached})
+            await self._talk()
+        except TimeoutError:
+            raise
+        except OSError:  # from what it is sent, the client has left
+            return
+        finally:
+            with suppress(Refused):
+                await self._service.leave(self._caller, self._id, query.client, *self._connection.values())
+
+    async def _talk(self) -> None:
         parts = [asyncio.ensure_future(part) for part in (self._hear(), self._beat(), self._show())]
         try:
             await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
@@ -77,8 +94,6 @@ class Control:
             for part in parts:
                 part.cancel()
             await asyncio.wait(parts)
-            with suppress(Refused):
-                await self._service.detach(self._caller, self._id, query.client)
         failures = [part.exception() for part in parts if not part.cancelled()]
         for failure in failures:
             if failure is not None:
@@ -96,6 +111,7 @@ class Control:
                 await self._service.heartbeat(self._caller, self._id, self._query.client)
             except Refused as refusal:
                 await self._say({"error": _problem(refusal)})
+                await self._send({"type": "websocket.close", "code": 1000})
                 return
 
     async def _show(self) -> None:
@@ -115,9 +131,9 @@ class Control:
                 return
             given = heard.get("text") or (heard.get("bytes") or b"").decode("utf-8", "replace")
             try:
-                message = msgspec.json.decode(given, type=Message)
-            except (msgspec.DecodeError, RecursionError):
-                problem = t.Problem(code="invalid", message=unread(given, Message))
+                message = decoded(given, Message)
+            except ValueError as error:
+                problem = t.Problem(code="invalid", message=str(error))
                 await self._say({"id": None, "error": problem})
                 continue
             try:
@@ -129,6 +145,10 @@ class Control:
     async def _done(self, message: Message) -> Any:
         service, caller, id, client = self._service, self._caller, self._id, self._query.client
         if message.op == "send":
+            if message.prompt is msgspec.UNSET:
+                raise Refused(422, "invalid", "`prompt` is missing")
+            if message.key is not None:
+                check_key(message.key, "key")
             body = t.Send(
                 prompt=message.prompt,
                 agent=message.agent,
@@ -143,7 +163,7 @@ class Control:
         if message.op == "takeover":
             return await service.takeover(caller, id, client)
         if message.op == "release":
-            return await service.attach(caller, id, t.Attach(client=client))
+            return await service.attach(caller, id, t.Attach(client=client, metadata=self._connection))
         if message.op == "cancel":
             return {"cancelled": await service.cancel(caller, id)}
         if message.request is None:

@@ -7,8 +7,11 @@ foreign names out, bodies small, and every caller within its limits. Spec: 11 §
 from __future__ import annotations
 
 import asyncio
+import logging
+import resource
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -19,7 +22,7 @@ from harnpy.eventlog.bearer import handle_of
 from harnpy.eventlog.http import Callers, key_holder
 from harnpy.formats.json import compact_json
 from harnpy.net import admission
-from harnpy.net.admission import CALLER, LEAVE, Bounds, Incoming
+from harnpy.net.admission import CALLER, LEAVE, Bounds, Incoming, Lasting
 from harnpy.serve import signin
 from harnpy.serve.journal import note_route
 from harnpy.serve.looks import Looks
@@ -27,7 +30,7 @@ from harnpy.serve.service import Caller, Refused
 from harnpy.serve.site import given_key, host_name, is_local_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from harnpy.eventlog.bearer import BearerSessions, DurableSession
     from harnpy.serve.site import Site
@@ -42,6 +45,12 @@ _OPEN, _FILES, _METRICS = ("/healthz", signin.PATH), "/static/", "/metrics"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Requests that wait for what may take long: for an agent's turn.
 _LONG = "/send"
+#: What such requests, and those for streams, end with where they don't say that they accept one.
+_LASTING = (_LONG, "/live")
+#: How many streams and WebSockets there are in all, at most, and their share of the files that may be open.
+_MOST_LASTING, _OF_FILES = 4096, 0.5
+#: Seconds between two looks whether the tokens of streams and WebSockets still hold.
+_AGAIN = 15.0
 _SCOPES: frozenset[str] = frozenset(get_args(t.Scope))
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 #: Bytes of a body that is refused that are read all the same, and the longest pause between two pieces in s.
@@ -74,6 +83,9 @@ _PAIRS = tuple(_HEADERS.items())
 _FOR_PROGRAMS = _PAIRS[:-2]
 
 
+_log = logging.getLogger(__name__)
+
+
 class Asking(NamedTuple):
     """What the headers of a request say of who sends it, to whom."""
 
@@ -82,6 +94,7 @@ class Asking(NamedTuple):
     key: str | None
     cookie: str | None
     wants_page: bool
+    wants_stream: bool
     length: int
     has_body: bool
 
@@ -103,6 +116,7 @@ class Asking(NamedTuple):
             None if key is None else key.decode("latin-1"),
             None if cookie is None else signin.cookie_of(scope, cookie.decode("latin-1")),
             scope.get("method") == "GET" and b"text/html" in found.get(b"accept", b""),
+            b"text/event-stream" in found.get(b"accept", b""),
             int(length) if length is not None and length.isdigit() else 0,
             length not in (None, b"0") or b"transfer-encoding" in found,
         )
@@ -135,7 +149,11 @@ class Door:
         self._on_drop, self._on_error = on_drop, on_error
         self._rates = Rates(clock)
         # A body is read before its request takes a slot, all of it.
-        self._bounds = Bounds(read_ahead=LONGEST_BODY + 1) if bounds is None else bounds
+        self._bounds = (
+            Bounds(read_ahead=LONGEST_BODY + 1, lasting=most_lasting()) if bounds is None else bounds
+        )
+        self._lasting = Lasting(self._bounds)
+        self._looking: asyncio.Task[None] | None = None
         self._callers = Callers(sessions, self._bounds)
         self._looks = Looks()
         self.sign_in = signin.SignIn(sessions, self._principal, self._callers.find)
@@ -145,6 +163,8 @@ class Door:
         """End the responses that go on for ever, and WebSockets: their readers may come back elsewhere."""
         if not self._closing.done():
             self._closing.set_result(None)
+        for caller in self._lasting.callers:
+            self._lasting.end(caller)
 
     async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -191,7 +211,8 @@ class Door:
             await self._app(scope, _Body(receive, scope), send)
         elif method in _SAFE and not asking.has_body:
             caller = await self._caller(scope, asking, None)
-            running = self._callers.admission.serve_at_once(self._inner, scope, receive, send, caller)
+            inner = self._inner_of(scope, asking, caller)
+            running = self._callers.admission.serve_at_once(inner, scope, receive, send, caller)
             if running is not None:
                 await running
             else:
@@ -212,13 +233,26 @@ class Door:
         """Handle a request once it has arrived and it's its caller's turn."""
         async with Incoming(_Body(receive, scope), self._bounds) as request:
             who = caller or await self._caller(scope, asking, request)
-            await self._callers.admission.serve(self._inner, scope, request, send, who)
+            inner = self._inner_of(scope, asking, who)
+            await self._callers.admission.serve(inner, scope, request, send, who)
+
+    def _inner_of(self, scope: AsgiMessage, asking: Asking, caller: str) -> Application:
+        if asking.wants_stream or scope["path"].endswith(_LASTING):
+            return partial(self._inner_for_long, caller)
+        return self._inner
+
+    async def _inner_for_long(self, token: str, scope: AsgiMessage, receive: Receive, send: Send) -> None:
+        """Have the application handle a request whose response may go on while its token holds."""
+        if scope["path"].endswith(_LONG):
+            scope[LEAVE]()
+        with self._lasts(token) as over:
+            await self._app(scope, _until(over, receive, lambda: _GONE), send)
+            if over.done():
+                await send(_END)
 
     async def _inner(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
         """Have the application handle a request; its response ends when the server does."""
-        if scope["path"].endswith(_LONG):
-            scope[LEAVE]()
-        await self._app(scope, _until(self._closing, receive, _GONE), send)
+        await self._app(scope, _until(self._closing, receive, lambda: _GONE), send)
         if self._closing.done():
             await send(_END)
 
@@ -262,6 +296,36 @@ class Door:
             known = self._known[session.id] = session, caller
         return known[1]
 
+    @contextmanager
+    def _lasts(self, token: str) -> Iterator[asyncio.Future[None]]:
+        """Hold a place among what goes on for long, and return what is done when it is to end.
+
+        Raises `admission.Refused`. A whole application may stand behind a static key.
+        """
+        with self._lasting.place(token, stands_for_many=self._principal(token) is not None) as over:
+            if self._closing.done():
+                self._lasting.end(token)
+            if self._looking is None or self._looking.done():
+                self._looking = asyncio.create_task(self._look_again())
+            yield over
+
+    async def _look_again(self) -> None:
+        """End what goes on for long once the token of its caller doesn't hold any more."""
+        while self._lasting.callers:
+            await asyncio.sleep(_AGAIN)
+            for token in self._lasting.callers:
+                try:
+                    if not await self._holds(token):
+                        self._lasting.end(token)
+                except Exception:  # the log may be back by the next look
+                    _log.exception("looking whether a token still holds failed")
+
+    async def _holds(self, token: str) -> bool:
+        if self._principal(token) is not None:
+            return True
+        session = await self._callers.find(token)
+        return session is not None and signin.still_stands(session.attributes, self._keys)
+
     def _principal(self, key: str) -> str | None:
         holder = key_holder(key, self._site.keys) if self._site.keys else None
         return None if holder is None else holder.principal
@@ -294,26 +358,33 @@ class Door:
         if asking.origin is not None:
             self._check_origin(asking)
         token = await self._caller(scope, asking, None)
-        code = _RESTART
+        code = 0
 
         async def received() -> AsgiMessage:
             nonlocal code
             message = await receive()
-            try:
-                if message["type"] == "websocket.receive":
+            if message["type"] == "websocket.receive":
+                try:
                     self._count(token, scope[CALLER].limits)
-            except Refused as refusal:
-                code = 4000 + refusal.status
-                return {"type": "websocket.disconnect", "code": code}
+                    if not await self._holds(token):
+                        raise _unknown(asking)
+                except (Refused, admission.Refused) as refusal:
+                    code = 4000 + refusal.status
+                    return closed()
             return message
 
         async def sent(message: AsgiMessage) -> None:
             async with asyncio.timeout(self._bounds.seconds):
                 await send(message)
 
-        closed = {"type": "websocket.disconnect", "code": code}
-        await self._app(scope, _until(self._closing, received, closed), sent)
-        if self._closing.done() or code != _RESTART:
+        def closed() -> AsgiMessage:
+            nonlocal code
+            code = code or (_RESTART if self._closing.done() else _UNKNOWN)
+            return {"type": "websocket.disconnect", "code": code}
+
+        with self._lasts(token) as over:
+            await self._app(scope, _until(over, received, closed), sent)
+        if code:
             await send({"type": "websocket.close", "code": code})
 
     def _count(self, token: str, limits: t.Limits) -> None:
@@ -324,18 +395,24 @@ class Door:
 
 _GONE = {"type": "http.disconnect"}
 #: Why a WebSocket is closed: the server may be back soon. The codes from 4000 on are an HTTP status behind 4.
-_RESTART = 1012
+_RESTART, _UNKNOWN = 1012, 4401
 _END = {"type": "http.response.body", "body": b""}
 
 
-def _until(closing: asyncio.Future[None], receive: Receive, last: Mapping[str, Any]) -> Receive:
-    """Return ``receive`` for an application that is told ``last`` when the server closes."""
+def most_lasting() -> int:
+    """Return how many streams and WebSockets leave enough of the files that this process may open."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_LASTING if files == resource.RLIM_INFINITY else min(_MOST_LASTING, int(files * _OF_FILES))
+
+
+def _until(over: asyncio.Future[None], receive: Receive, last: Callable[[], Mapping[str, Any]]) -> Receive:
+    """Return ``receive`` for an application that is told ``last`` when it is over."""
 
     async def received() -> AsgiMessage:
         message = asyncio.ensure_future(receive())
         try:
-            await asyncio.wait((message, closing), return_when=asyncio.FIRST_COMPLETED)
-            return message.result() if message.done() else dict(last)
+            await asyncio.wait((message, over), return_when=asyncio.FIRST_COMPLETED)
+            return message.result() if message.done() else dict(last())
         finally:
             message.cancel()
 

@@ -1,9 +1,10 @@
 """What waits for a person, and the answers: approvals of tool calls, and questions. Spec: 11 §1.3.
 
-A request is in the log of its session. Any server on the store lists it and takes its answer, which is put
-into one topic of the event log: of two answers one is the first. The server whose turn waits follows that
-topic, which also tells it which of its turns to cancel.
+A request is in the log of its session; what a program asks, which no log has, is in one topic of the event
+log. Any server on the store lists it and takes its answer, which is put into that topic: of two answers one
+is the first. The server whose turn waits follows the topic, which also tells it which of its turns to cancel.
 
+    asked {id, session, kind, prompt, since, tool?, args?, by}     withdrawn {id}
     answered {id, by, at, decision?, reason?, answer?}
     cancelled {session, key, by, at}
 """
@@ -17,7 +18,7 @@ from threading import Event as Signal
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 
 from harnpy.client import types as t
 from harnpy.eventlog.contract import LogEvent
@@ -26,6 +27,7 @@ from harnpy.eventlog.waitpoints import TopicFold, moment_text
 from harnpy.serve import shown
 from harnpy.session import events as kinds
 from harnpy.session.guards import Approval, ApprovalGate, InputGate
+from harnpy.storage.leases import Machine
 from harnpy.world.clock import RealClock, milliseconds
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from harnpy.session.runtime import SessionRuntime
 
 TOPIC: Final = "serve.people"
+ASKED: Final = "asked"
+WITHDRAWN: Final = "withdrawn"
 ANSWERED: Final = "answered"
 CANCELLED: Final = "cancelled"
 APPROVAL: Final = "approval"
@@ -69,11 +73,20 @@ class Answers(TopicFold):
     def __init__(self, log: EventLog) -> None:
         super().__init__(log, TOPIC)
         self.known: dict[str, dict[str, Any]] = {}
+        #: What is asked here and nobody has answered yet, and by whose process, by the ids.
+        self.asked: dict[str, tuple[t.Request, str]] = {}
         self.waiting: dict[str, Future[dict[str, Any]]] = {}
         self.on_cancel: Callable[[Cancel], object] = lambda cancel: None
 
     def _fold(self, number: int, kind: str, payload: Any) -> None:
-        if kind == ANSWERED:
+        if kind == ASKED:
+            if payload["id"] not in self.known:
+                fields = {name: value for name, value in payload.items() if name != "by"}
+                self.asked[payload["id"]] = t.Request(**fields), payload["by"]
+        elif kind == WITHDRAWN:
+            self.asked.pop(payload["id"], None)
+        elif kind == ANSWERED:
+            self.asked.pop(payload["id"], None)
             self.known.setdefault(payload["id"], payload)
             waiting = self.waiting.pop(payload["id"], None)
             if waiting is not None and waiting.set_running_or_notify_cancel():
@@ -101,8 +114,7 @@ class People:
         self._answers = Answers(log)
         self._now = RealClock().now
         self._lock = Lock()
-        #: The requests that turns of this process wait for, by their ids.
-        self._asked: dict[str, t.Request] = {}
+        self._machine = Machine()
         self._followers = 0
         self._thread: Thread | None = None
         self._closed = Signal()
@@ -120,28 +132,41 @@ class People:
 
     async def decided(self, asked: ApprovalRequest) -> Approval:
         """Return what somebody has answered."""
-        found = await asyncio.to_thread(self._logged_approval, asked)
-        answer = await self._answered(found)
+        found, is_logged = await asyncio.to_thread(self._logged_approval, asked)
+        answer = await self._answered(found, is_logged)
         return Approval(answer["decision"], answer.get("reason") or "")
 
     async def _question(self, id: str, prompt: str) -> str:
-        found = await asyncio.to_thread(self._logged_question, id, prompt)
-        answer = (await self._answered(found))["answer"]
+        found, is_logged = await asyncio.to_thread(self._logged_question, id, prompt)
+        answer = (await self._answered(found, is_logged))["answer"]
         return answer if isinstance(answer, str) else shown.text_of(answer)
 
-    async def _answered(self, request: t.Request) -> dict[str, Any]:
-        self._asked[request.id] = request
+    async def _answered(self, request: t.Request, is_logged: bool) -> dict[str, Any]:
+        answers = self._answers
+        payload = {**to_builtins(request), "by": self._machine.owner()}
+        asking = None
         self.follow()
         try:
-            future = await asyncio.to_thread(self._answers.wait, request.id)
+            future = await asyncio.to_thread(answers.wait, request.id)
+            if not is_logged:
+                ask = partial(answers.change, lambda: LogEvent(ASKED, payload))
+                asking = asyncio.ensure_future(asyncio.to_thread(ask))
+                await asyncio.shield(asking)
             return await asyncio.wrap_future(future)
         finally:
-            del self._asked[request.id]
-            self._answers.waiting.pop(request.id, None)
+            answers.waiting.pop(request.id, None)
             self.leave()
+            if asking is not None:
+                await asyncio.wait([asking])
+                await asyncio.to_thread(self._withdraw, request.id)
 
-    def _logged_approval(self, asked: ApprovalRequest) -> t.Request:
-        """Return a request under its id in the log: a turn that is entered again mints another one."""
+    def _withdraw(self, id: str) -> None:
+        answers = self._answers
+        answers.change(lambda: LogEvent(WITHDRAWN, {"id": id}) if id in answers.asked else None)
+
+    def _logged_approval(self, asked: ApprovalRequest) -> tuple[t.Request, bool]:
+        """Return a request under its id in the log, and whether that has it: a turn that is entered again
+        mints another one."""
         minted = t.Request(
             id=asked.id,
             session=asked.session_id,
@@ -154,16 +179,15 @@ class People:
         known = [each for each in self._of(asked.session_id) if each.kind == APPROVAL]
         by_id = (each for each in known if each.id == asked.id)
         alike = (each for each in known if (each.tool, each.args) == (asked.tool, asked.args))
-        return next(by_id, None) or next(alike, None) or minted
+        found = next(by_id, None) or next(alike, None)
+        return found or minted, found is not None
 
-    def _logged_question(self, id: str, prompt: str) -> t.Request:
+    def _logged_question(self, id: str, prompt: str) -> tuple[t.Request, bool]:
         known = [each for each in self._of(id) if each.kind == QUESTION and each.prompt == prompt]
         minted = f"question_{self._runtime.get(id).origin.world.ids.new()}"
-        return (
-            known[-1]
-            if known
-            else t.Request(id=minted, session=id, kind="question", prompt=prompt, since=self._at())
-        )
+        if known:
+            return known[-1], True
+        return t.Request(id=minted, session=id, kind="question", prompt=prompt, since=self._at()), False
 
     def _of(self, id: str) -> list[t.Request]:
         return open_requests(self._runtime.get(id)) if self._runtime.exists(id) else []
@@ -171,15 +195,20 @@ class People:
     # The side of people. May wait for the store.
 
     def asked(self) -> list[t.Request]:
-        """Return what turns of this process wait for."""
-        return list(self._asked.values())
-
-    def listed(self, sessions: list[str]) -> list[t.Request]:
-        """Return the requests of these sessions that are open, and those that no session's log has."""
-        found = {request.id: request for id in sessions for request in self._of(id)}
-        for request in list(self._asked.values()):
-            found.setdefault(request.id, request)
+        """Return what turns wait for that no session's log has, but for those whose process is known to be
+        gone."""
         self._answers.read()
+        asked = list(self._answers.asked.values())
+        return [request for request, by in asked if not self._machine.is_gone(by)]
+
+    def listed(self, sessions: list[str], is_at_work: Callable[[str], bool]) -> list[t.Request]:
+        """Return the requests of these sessions that are open, and what no session's log has: of sessions
+        where a turn ``is_at_work``."""
+        found = {request.id: request for id in sessions for request in self._of(id)}
+        for request in self.asked():
+            id = request.session
+            if request.id not in found and id is not None and self._runtime.exists(id) and is_at_work(id):
+                found[request.id] = request
         return sorted(
             (each for each in found.values() if each.id not in self._answers.known),
             key=lambda each: each.since,
@@ -255,7 +284,7 @@ class _Gate(ApprovalGate):
 def open_requests(log: Session) -> list[t.Request]:
     """Return what the open turns of a session wait for, by its log."""
     found: dict[str, t.Request] = {}
-    turns = list(log.view.open_turns)
+    turns = [turn.seq for turn in shown.open_turns(log)]
     if turns:
         for event in log.read(after=min(turns), types=_TYPES):
             _take(found, log, event)

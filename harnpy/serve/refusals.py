@@ -34,6 +34,8 @@ CONFLICT: Final = (409, "conflict")
 BUSY: Final = (409, "busy")
 INVALID: Final = (422, "invalid")
 UNAVAILABLE: Final = (503, "unavailable")
+#: Characters of the longest key of a turn.
+LONGEST_KEY: Final = 200
 
 #: What an error becomes: the first class that it is one of. All other faults are `INVALID`.
 _KINDS: Final[tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], tuple[int, str]], ...]] = (
@@ -79,6 +81,14 @@ class refusing:  # noqa: N801 - a context manager; as a generator it would cost 
 
 def no_session(id: str) -> Refused:
     return Refused(*NOT_FOUND, str(session.SessionNotFound(id)))
+
+
+def check_key(key: str, name: str) -> str:
+    """Return the key of a turn. Raise `Refused` for what can't be one."""
+    if not key.strip() or len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable():
+        what = f"`{name}` must be 1 to {LONGEST_KEY} printable ASCII characters"
+        raise Refused(400, "bad_request", what)
+    return key
 
 
 def check_answer(request: t.Request, body: t.Answer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -12,9 +13,11 @@ from harnpy.eventlog.waitpoints import FAMILY, OPEN, Point, Waitpoints
 from harnpy.serve import shown
 from harnpy.serve.refusals import Refused
 from harnpy.workflow.engines import open_engine
-from harnpy.workflow.engines.contract import COMPLETED, ENDED, STATUSES, RunQuery
+from harnpy.workflow.engines.contract import COMPLETED, DELAYED, ENDED, STATUSES, RunQuery
 from harnpy.workflow.engines.errors import RunNotFound
+from harnpy.workflow.engines.local import LocalEngine
 from harnpy.workflow.engines.run_log import KIND, RunLog
+from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
     from harnpy.eventlog.contract import EventLog
@@ -27,8 +30,6 @@ OWNER: Final = shown.OWNER
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: How many runs are looked at for one list.
 _MANY: Final = 10_000
-#: Seconds that one look for the next step of a run takes, at most.
-_LOOK: Final = 1.0
 
 
 class Runs:
@@ -60,6 +61,33 @@ class Runs:
         if self._opened is not None:
             self._opened.close()
 
+    # Whose server is gone, and which this one leaves to others.
+
+    def take_up(self, prompted: Prompted) -> None:
+        """Work on the runs of these agents' programs that nobody works on any more."""
+        files = filter(None, map(prompted.file, prompted.names))
+        names = {os.path.basename(file) for file in files}
+        engine: object = self.engine if names else None
+        if isinstance(engine, LocalEngine):
+            engine.take_up(lambda run: OWNER in run.attributes and run.name in names)
+
+    @property
+    def at_work(self) -> list[str]:
+        """Return the runs that are worked on here."""
+        engine: object = self._given or self._opened
+        return engine.at_work if isinstance(engine, LocalEngine) else []
+
+    def give_back(self) -> int:
+        """Leave the runs that are worked on here to others. Return how many those are."""
+        engine: object = self._given or self._opened
+        return engine.give_back() if isinstance(engine, LocalEngine) else 0
+
+    def _is_left(self, info: RunInfo) -> bool:
+        """Return whether a run that hasn't ended has nobody who works on it."""
+        if info.status in ENDED or info.queue is not None or info.status == DELAYED:
+            return False
+        return self._store.holder(f"{KIND}:{info.id}") is None
+
     def listed(self, owner: str | None, status: str | None, limit: int, after: str | None) -> t.RunList:
         if status is not None and status not in STATUSES:
             raise Refused(422, "invalid", f"`status` must be one of {', '.join(STATUSES)}")
@@ -82,7 +110,7 @@ class Runs:
         output = None
         if info.status == COMPLETED:
             output = RunLog(self._store, id, lambda: 0.0).outcome().output
-        return shown.run(info, steps=self._count(id), output=output)
+        return shown.run(info, steps=self._count(id), output=output, left=self._is_left(info))
 
     def _count(self, id: str) -> int:
         return sum(1 for _ in RunLog(self._store, id, lambda: 0.0).step_infos())
@@ -97,16 +125,6 @@ class Runs:
         self._info(owner, id)
         return [shown.step(step) for step in self.engine.steps(id)[after:]]
 
-    def news(self, id: str, after: int) -> tuple[list[t.RunStep], bool]:
-        """Return the steps behind number ``after``, after a moment's wait, and whether the run is over."""
-        head = self._store.head(KIND, id)
-        info = self.engine.get(id)
-        steps = [shown.step(step) for step in self.engine.steps(id)[after:]]
-        is_over = info is None or info.status in ENDED
-        if not steps and not is_over and head is not None:
-            self._store.changes(KIND, id, head.version, _LOOK)
-        return steps, is_over
-
     def job(self, prompted: Prompted, body: t.StartRun) -> Job:
         """Return the job that a caller asks for: the program of an agent, with ``params`` as its globals."""
         from harnpy.durable.programs import program_job
@@ -120,7 +138,8 @@ class Runs:
         try:
             return program_job(file, values=body.params)
         except (OSError, UnicodeDecodeError) as error:
-            raise Refused(409, "conflict", f"agent '{body.agent}' can't be read any more: {error}") from None
+            why = plain_reason(error) if isinstance(error, OSError) else "it is no UTF-8"
+            raise Refused(409, "conflict", f"agent '{body.agent}' can't be read any more: {why}") from None
 
     def start(self, job: Job, id: str | None, principal: str) -> t.Run:
         known = None if id is None else self.engine.get(id)

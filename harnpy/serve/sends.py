@@ -2,7 +2,8 @@
 
 A turn runs as a task of the server, whoever waits for it. What is known of it is in the session's log, under
 its key, so every server knows it; one whose server has died is entered again by the next one that gets the
-session's lease. A program's turn isn't: nobody knows what it has done. Spec: 11 §1.6, 10 §C16.5.
+session's lease. A program's turn isn't: nobody knows what it has done. Who runs one holds the lease
+`program:<session>`, and the session notes whose it is. Spec: 11 §1.6, 10 §C16.5.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ import asyncio
 import logging
 from functools import partial
 from threading import Lock
-from time import time
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.client import types as t
+from harnpy.faults import Fault
 from harnpy.serve import shown
 from harnpy.serve.shown import KEYS
 from harnpy.session import events as kinds
@@ -24,8 +25,9 @@ from harnpy.session.events import position
 from harnpy.session.log import KIND
 from harnpy.session.registers import IN_PROGRESS
 from harnpy.storage.contract import HeadQuery, all_heads
-from harnpy.storage.errors import LeaseHeld
-from harnpy.storage.leases import Machine
+from harnpy.storage.errors import LeaseHeld, StorageError
+from harnpy.storage.leases import KeptLease, Machine
+from harnpy.world.clock import RealClock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from harnpy.serve.feeds import Feed, Feeds
     from harnpy.session.agents import TurnResult
     from harnpy.session.events import Event
+    from harnpy.session.live import LiveSession
     from harnpy.session.runtime import SessionRuntime
     from harnpy.storage.contract import Head
 
@@ -48,6 +51,8 @@ OPTIONS: Final = "metadata.serve.send"
 LOOK: Final = 1.0
 MARGIN: Final = 10_000_000
 
+#: Seconds that whoever runs a program may take to note it, or to let go of a session once it has ended.
+_NOTING: Final = 0.5
 #: Seconds that turns which are handed on may take to stop.
 _STOPPING: Final = 1.0
 _NOTES: Final = frozenset({kinds.REGISTER_SET})
@@ -119,9 +124,9 @@ class Sends:
         #: Sessions with a turn that has no end, as far as was looked, and the newest head that was seen.
         self._open: set[str] = set()
         self._lock = Lock()
-        #: Who has the lease of such a session, and until when, as far as is known.
-        self._held: dict[str, LeaseHeld] = {}
         self._seen = 0
+        #: Up to where all sessions were looked at, a page a look.
+        self._swept: str | None = None
         self._looking: asyncio.Task[None] | None = None
 
     # Beginning a turn.
@@ -163,6 +168,8 @@ class Sends:
             error = task.exception()
             if error is not None and await self._blocking(lambda: self.known(id, key)) is None:
                 raise error
+            if isinstance(error, SessionBusy):
+                return None  # another server was faster with the same key
         return running
 
     def known(self, id: str, key: str) -> t.Turn | None:
@@ -180,19 +187,66 @@ class Sends:
         if "error" in note:
             is_cancelled = note["error"] == "cancelled"
             return t.Turn(key=key, status="stopped" if is_cancelled else "failed", error=note["error"])
-        if self._machine.is_gone(note["by"]):
+        if note.get("session") != id:
+            return t.Turn(key=key, status="stopped")  # it is the turn of the session that this is a fork of
+        if self._program(live) != note:
             return t.Turn(key=key, status="failed", error="the server that ran this program is gone")
         return t.Turn(key=key, status="running")
 
+    def _program(self, live: LiveSession) -> dict[str, Any] | None:
+        """Return the note of the program that runs in a session, in whatever process."""
+        note = live.get(OPTIONS)
+        if not isinstance(note, dict) or note.get("session") != live.id or "turn" in note or "error" in note:
+            return None  # a fork has the note of the session that it comes from
+        here = self.running(live.id)
+        if here is not None and here.key == note["key"]:
+            return note
+        return note if self._runtime.store.holder(_program_lease(live.id)) == note["by"] else None
+
     def _holder(self, id: str) -> str | None:
-        """Return the other process that works on a session with an open turn; None if there is none."""
-        if not shown.open_turns(self._runtime.get(id)):
-            return None
-        try:
-            self._runtime.store.lease(f"{KIND}:{id}").release()
-        except LeaseHeld as error:
-            return None if error.owner == self._machine.owner() else error.owner
+        """Return the other process that works on a session with an open turn, or whatever process runs a
+        program in it; None if there is none."""
+        live = self._runtime.get(id)
+        program = self._program(live)
+        if program is not None:
+            found: str = program["by"]
+            return found
+        return self._turn_holder(live)
+
+    def _turn_holder(self, live: LiveSession) -> str | None:
+        owner = self._runtime.store.holder(f"{KIND}:{live.id}") if shown.open_turns(live) else None
+        return None if owner == self._machine.owner() else owner
+
+    def at_work(self, live: LiveSession) -> str | None:
+        """Return the key of the turn that runs in a session, in whatever process, or that a server is about
+        to enter again; the turn's id where it has none. May wait for the store."""
+        program = self._program(live)
+        if program is not None:
+            key: str = program["key"]
+            return key
+        for turn in shown.open_turns(live):
+            # One without such a key is entered again by nobody. Sessions in memory have no leases.
+            is_ours = str(turn.body.get("key", "")).startswith(KEYS)
+            is_in_memory = self._runtime.store.url.startswith("memory:")
+            if is_ours or is_in_memory or self._runtime.store.holder(f"{KIND}:{live.id}") is not None:
+                return shown.key_of(turn) or turn.id
         return None
+
+    def held(self, id: str) -> str | None:
+        """Return the key of the turn that a server works on now, whichever it is. May wait for the store."""
+        live = self._runtime.get(id)
+        program = self._program(live)
+        keys = (
+            [program["key"]]
+            if program is not None
+            else [
+                shown.key_of(turn)
+                for turn in shown.open_turns(live)
+                if str(turn.body.get("key", "")).startswith(KEYS)
+            ]
+        )
+        is_held = program is not None or (keys and self._runtime.store.holder(f"{KIND}:{id}") is not None)
+        return keys[0] if is_held else None
 
     async def _start(self, id: str, prompt: Any, key: str, options: dict[str, Any]) -> Sending:
         feed = await self._feeds.open(id)
@@ -217,19 +271,41 @@ class Sends:
                 await self._blocking(partial(live.set, OPTIONS, note))
             return await self._prompting(sending.id, prompt, KEYS + sending.key, options)
         # A program's turns have no key: the session notes whose they are.
-        note |= {"by": self._machine.owner()}
-        await self._blocking(partial(live.set, OPTIONS, note))
-        sending.begin()
+        note |= {"by": self._machine.owner(), "session": sending.id}
+        held: list[KeptLease] = []
         try:
+            await in_thread(partial(self._note_program, live, note, held))
+            sending.begin()
             result = await self._prompting(sending.id, prompt, None, options)
+            ended = {**note, "turn": position(result.turn_id, sending.id)}
+            await self._blocking(partial(live.set, OPTIONS, ended))
+            return result
         except BaseException as error:
-            reason = "cancelled" if isinstance(error, asyncio.CancelledError) else str(error)
-            await in_thread(partial(live.set, OPTIONS, {**note, "error": reason or type(error).__name__}))
+            if held:
+                reason = "cancelled" if isinstance(error, asyncio.CancelledError) else str(error)
+                await in_thread(partial(live.set, OPTIONS, {**note, "error": reason or type(error).__name__}))
             raise
-        await self._blocking(
-            partial(live.set, OPTIONS, {**note, "turn": position(result.turn_id, sending.id)})
-        )
-        return result
+        finally:
+            for lease in held:
+                await in_thread(partial(_let_go, lease))
+
+    def _note_program(self, live: LiveSession, note: dict[str, Any], held: list[KeptLease]) -> None:
+        """Note that a program runs in a session, and have ``held`` the lease that says so as long as it does.
+        Raises `SessionBusy` while something runs there, and for a key that is known by now."""
+        id, key = live.id, note["key"]
+        try:
+            lease = self._runtime.store.lease(_program_lease(id), wait=_NOTING)
+        except LeaseHeld as error:
+            raise SessionBusy(f"session '{id}' is busy: a program runs in {error.owner}", id) from None
+        kept = KeptLease(lease)
+        try:
+            if self._turn_holder(self._runtime.get(id)) is not None or self.known(id, key) is not None:
+                raise SessionBusy(f"session '{id}' is busy: another server was faster", id)
+            live.set(OPTIONS, note)
+        except BaseException:
+            _let_go(kept)
+            raise
+        held.append(kept)
 
     def _ended(self, sending: Sending, task: asyncio.Task[TurnResult]) -> None:
         sending.feed.observers.remove(sending.look_at)
@@ -256,15 +332,24 @@ class Sends:
 
     def open_sessions(self) -> list[str]:
         """Return the sessions with a turn that has no end, in whatever process. May wait for the store."""
+        store, now = self._runtime.store, round(RealClock.now() * 1_000_000)
         with self._lock:
             newest = self._seen
-            for head in all_heads(self._runtime.store, HeadQuery(KIND, order="updated")):
+            for head in all_heads(store, HeadQuery(KIND, order="updated")):
                 if head.updated < self._seen - MARGIN:
                     break
                 newest = max(newest, head.updated)
-                (self._open.add if _is_open(head) else self._open.discard)(head.name)
-            self._seen = newest
+                self._look_at(head)
+            self._seen = min(newest, now)
+            # Another machine's clock may be behind, or this one set back: a page of all sessions, too.
+            page = store.heads(HeadQuery(KIND, order="id", after=self._swept))
+            for head in page.items:
+                self._look_at(head)
+            self._swept = page.next
             return sorted(self._open)
+
+    def _look_at(self, head: Head) -> None:
+        (self._open.add if _is_open(head) else self._open.discard)(head.name)
 
     async def recover(self) -> int:
         """Enter the turns again that a server has begun and nobody works on. Return how many those are."""
@@ -272,11 +357,14 @@ class Sends:
         for id in await self._blocking(self.open_sessions):
             if self.running(id) is not None:
                 continue
-            orphan = await self._blocking(partial(self._orphan, id))
-            if orphan is not None:
-                prompt, key, options = orphan
-                await self._start(id, prompt, key, options)
-                found += 1
+            try:
+                orphan = await self._blocking(partial(self._orphan, id))
+                if orphan is not None:
+                    prompt, key, options = orphan
+                    await self._start(id, prompt, key, options)
+                    found += 1
+            except Fault as error:  # the others' turns go on
+                _log.warning("the turn of session '%s' can't be entered again now: %s", id, error)
         return found
 
     def _orphan(self, id: str) -> tuple[Any, str, dict[str, Any]] | None:
@@ -286,19 +374,12 @@ class Sends:
         if head is None or not _is_open(head):
             with self._lock:
                 self._open.discard(id)
-            self._held.pop(id, None)
             return None
-        held = self._held.get(id)
-        if held is not None and held.expires_at > time() and not self._machine.is_gone(held.owner):
+        if store.holder(f"{KIND}:{id}") is not None:
             return None
         live = self._runtime.get(id)
         turns = [turn for turn in shown.open_turns(live) if str(turn.body.get("key", "")).startswith(KEYS)]
         if len(turns) != 1 or turns[0].seq <= live.view.linked_at:
-            return None
-        try:
-            store.lease(f"{KIND}:{id}").release()
-        except LeaseHeld as held:
-            self._held[id] = held
             return None
         turn = turns[0]
         key = shown.key_of(turn) or ""
@@ -339,6 +420,17 @@ class Sends:
         tasks = [sending.task for sending in self.all if sending.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
+
+
+def _program_lease(id: str) -> str:
+    return f"program:{id}"
+
+
+def _let_go(lease: KeptLease) -> None:
+    try:
+        lease.release()
+    except StorageError as error:  # it ends by itself
+        _log.warning("the lease %s wasn't let go: %s", lease.lease.key, error)
 
 
 def _is_note(event: Event, key: str) -> bool:

@@ -1,7 +1,7 @@
 """`harnpy serve`: the API and the portal of a store, behind its door, until it is told to stop. Spec: 11 §1.
 
 `serve` makes everything; `Server` is what listens. To stop is to drain: no new prompts, turns that run may
-end, then streams do. A turn that doesn't end in time is left to the next server on the store.
+end, then streams do. A turn or run that doesn't end in time is left to the next server on the store.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Server:
         return await self._site.listen(self.app, listening, LONGEST_BODY)
 
     async def drain(self, listener: Listener, grace: float, hurry: asyncio.Event) -> int:
-        """Let turns end, then streams. Return how many turns are left to the next server.
+        """Let turns and runs end, then streams. Return how many are left to the next server.
 
         Meanwhile requests are answered, so that whoever watches sees the end of a turn. ``hurry`` ends the
         wait for turns.
@@ -193,7 +193,7 @@ async def serve(
     """Serve until SIGTERM or SIGINT.
 
     ``bind(vm, file)`` gives a program what its project says, and raises `ManifestError` where nobody trusts
-    that. ``leave`` is called when turns are left to the next server, and how many those are: it ends the
+    that. ``leave`` is called when turns or runs are left to the next server, and how many: it ends the
     process, for they must neither go on here nor be cancelled. Raises NotServed, and what opening the store
     or loading an agent raises.
     """

@@ -7,10 +7,10 @@ Who may do what is decided in one place, the decorators `needs` and `on_session`
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from datetime import UTC, datetime
 from functools import lru_cache, partial, wraps
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec
 from harnpy.client import types as t
 from harnpy.eventlog.topics import StoreEventLog
 from harnpy.faults import Fault
-from harnpy.serve import refusals, shown, streams
+from harnpy.serve import attaching, refusals, shown, streams
 from harnpy.serve.feeds import QUIET, Feeds, Gone
 from harnpy.serve.looks import Looks
 from harnpy.serve.people import Cancel, People, open_requests
 from harnpy.serve.prompted import Definitions, Prompted
 from harnpy.serve.refusals import Refused as Refused
+from harnpy.serve.run_feeds import RunFeeds
 from harnpy.serve.runs import Runs
 from harnpy.serve.sends import Sends
 from harnpy.session import clients
@@ -31,7 +32,7 @@ from harnpy.session.actions import Complete
 from harnpy.session.aio import AsyncSessionRuntime, in_thread
 from harnpy.session.compaction import estimate_tokens
 from harnpy.session.errors import SessionConflict, SessionExists
-from harnpy.session.events import LEAF_MOVED, TURN_COMPLETED
+from harnpy.session.events import LEAF_MOVED, REGISTER_SET, TURN_COMPLETED
 from harnpy.session.info import info_of
 from harnpy.session.log import KIND
 from harnpy.session.registers import DELETED
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
+_log = logging.getLogger(__name__)
+
 #: The most that one page of a list, of events or of hits holds.
 MOST: Final = 1000
 #: Threads for what may wait for the store, but for turns, which have their own.
@@ -60,9 +63,14 @@ THREADS: Final = 16
 #: Bytes of windows that are kept as text, and for how many seconds without a look who has the id.
 WINDOWS: Final = 32 * 1024 * 1024
 WINDOW_SECONDS: Final = 1.0
+#: Seconds between two looks for runs that nobody works on, and at those that are to end.
+TAKE_UP: Final = 2.0
+_DRAINING: Final = 0.05
 #: Sessions above one that are asked for its owner, at most.
 _DEEP: Final = 64
 _MOVES: Final = frozenset({LEAF_MOVED})
+#: Events that may say that a turn has ended: a program's end is a note of the session's.
+_ENDS: Final = frozenset({TURN_COMPLETED, REGISTER_SET})
 
 #: What each scope holds. Spec: 11 §1.2.
 HOLDS: Final[dict[str, frozenset[str]]] = {
@@ -185,6 +193,8 @@ class Service:
         self.sends = Sends(runtime, self.feeds, self._prompt, self._takes_keys, self.blocking)
         self.people = People(runtime, self.log)
         self._runs = Runs(self.store, self.log, engine)
+        self._run_feeds = RunFeeds(self.store, self.blocking)
+        self._taking_up: asyncio.Task[None] | None = None
 
     # The service itself.
 
@@ -193,23 +203,45 @@ class Service:
         return await self.sends.recover()
 
     def keep_recovering(self) -> None:
-        """`recover` now, and whenever another server is gone, until `drain`."""
+        """`recover` now, and whenever another server is gone, until `drain`. So with the runs of its agents
+        that nobody works on."""
         self.sends.keep_recovering()
+        if self._taking_up is None:
+            self._taking_up = asyncio.create_task(self._keep_taking_up())
+
+    async def _keep_taking_up(self) -> None:
+        while True:
+            try:
+                await in_thread(partial(self._runs.take_up, self.prompted))
+            except Exception:
+                _log.exception("looking for runs that nobody works on failed")
+            await asyncio.sleep(TAKE_UP)
 
     @property
     def is_draining(self) -> bool:
         return self._is_draining
 
     async def drain(self, grace: float = 30.0) -> int:
-        """Take no more sends, and let running turns end, within ``grace`` seconds. Return how many haven't:
-        those are the next server's."""
+        """Take no more sends, and let running turns and runs end, within ``grace`` seconds. Return how many
+        haven't: those are the next server's."""
         self._is_draining = True
-        return await self.sends.drain(grace)
+        if self._taking_up is not None:
+            self._taking_up.cancel()
+            await asyncio.wait([self._taking_up])
+        return sum(await asyncio.gather(self.sends.drain(grace), self._drain_runs(grace)))
+
+    async def _drain_runs(self, grace: float) -> int:
+        now = asyncio.get_running_loop().time
+        ends = now() + grace
+        while self._runs.at_work and now() < ends:
+            await asyncio.sleep(_DRAINING)
+        return await in_thread(self._runs.give_back)
 
     async def close(self) -> None:
         """Let go of everything but the runtime, whose owner closes it."""
         await self.drain(0.0)
         self.feeds.close()
+        self._run_feeds.close()
         self.people.close()
         await in_thread(self._runs.close)
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -343,25 +375,24 @@ class Service:
 
     def _session(self, id: str) -> t.Session:
         live = self.runtime.get(id)
-        of = live.info
-        running = next((shown.key_of(turn) or turn.id for turn in shown.open_turns(live)), None)
+        of, running = live.info, self.sends.at_work(live)
         return shown.session(
             of,
             self.owner(of),
             messages=live.length,
             clients=self._clients(live),
             running=running,
-            requests=[each for each in self._open_requests(live) if not self.people.is_answered(each.id)],
+            requests=[] if running is None else self._open_requests(live),
             lineage=[self._info(each) for each in self.runtime.lineage(id)[:-1]],
             children=[self._info(each) for each in self.runtime.children(id) if each.status != DELETED],
         )
 
     def _open_requests(self, live: LiveSession) -> list[t.Request]:
         found = {each.id: each for each in open_requests(live)}
-        found |= {
-            each.id: each for each in self.people.asked() if each.session == live.id and each.id not in found
-        }
-        return list(found.values())
+        for each in self.people.asked():
+            if each.session == live.id:
+                found.setdefault(each.id, each)
+        return [each for each in found.values() if not self.people.is_answered(each.id)]
 
     @on_session("read")
     async def window(self, caller: Caller, id: str) -> t.Window:
@@ -483,11 +514,12 @@ class Service:
             live = self.runtime.get(id)
             try:
                 with live.lock:
-                    if client is not None:
-                        clients.admit(live, client, self.runtime.controller_timeout)
-                    return shown.event(live.append_message(message))
+                    if client is None:
+                        return shown.event(live.append_message(message))
+                    timeout = self.runtime.controller_timeout
+                    return shown.event(clients.append_message(live, client, message, timeout))
             except SessionConflict:
-                continue  # somebody else was attached just now
+                continue  # somebody else may have taken over just now
 
     @on_session("write")
     async def fork(self, caller: Caller, id: str, body: t.Fork) -> t.Session:
@@ -619,12 +651,26 @@ class Service:
 
         Who has seen event ``after`` gets those behind it; else they begin with the turn.
         """
+        following = self._following(caller, id, body, key, after)
+        await anext(following)  # the turn has begun, or is refused
+        return following
+
+    async def _following(
+        self, caller: Caller, id: str, body: t.Send, key: str | None, after: int | None
+    ) -> AsyncIterator[t.Event | t.Chunk | t.Turn | None]:
+        """Begin a turn and yield None, then what comes of it."""
         head = await self.opened(caller, id, after)
-        key, sending = await self._begun(caller, id, body, key)
-        if after is None:
-            known = await self.blocking(lambda: shown.find_turn(self.runtime.get(id), key))
-            after = head.version if known is None else min(known.seq - 1, self.runtime.get(id).version)
-        return self._until_ended(id, key, sending, after=after)
+        feed = await self.feeds.open(id)  # before the turn, whose first pieces may come at once
+        try:
+            key, sending = await self._begun(caller, id, body, key)
+            if after is None:
+                known = await self.blocking(lambda: shown.find_turn(self.runtime.get(id), key))
+                after = head.version if known is None else min(known.seq - 1, self.runtime.get(id).version)
+            yield None
+            async for item in self._until_ended(id, key, sending, after=after):
+                yield item
+        finally:
+            self.feeds.leave(id, feed)
 
     async def _begun(
         self, caller: Caller, id: str, body: t.Send, key: str | None
@@ -649,17 +695,22 @@ class Service:
         self, id: str, key: str, sending: Sending | None, *, after: int | None = None, chunks: bool = True
     ) -> AsyncIterator[t.Event | t.Chunk | t.Turn | None]:
         """Yield what comes until a turn has ended, in whatever process, and then the turn."""
-        is_over = sending is None and (await self._turn(id, key)).status != "running"
+        feed = await self.feeds.open(id)  # before the look, so that an end right behind that is seen
+        try:
+            after = feed.version if after is None else after
+            is_over = sending is None and (await self._turn(id, key)).status != "running"
 
-        def ends() -> bool:
-            return is_over or (sending is not None and not sending.is_running)
+            def ends() -> bool:
+                return is_over or (sending is not None and not sending.is_running)
 
-        async for item in self.feeds.watch(id, after=after, chunks=chunks, until=ends, quiet=QUIET):
-            yield item
-            # Another server says only in the log that it is done.
-            ended = isinstance(item, t.Event) and item.type == TURN_COMPLETED
-            if sending is None and (ended or item is None):
-                is_over = (await self._turn(id, key)).status != "running"
+            async for item in self.feeds.watch(id, after=after, chunks=chunks, until=ends, quiet=QUIET):
+                yield item
+                # Another server says only in the log that it is done.
+                ended = isinstance(item, t.Event) and item.type in _ENDS
+                if sending is None and (ended or item is None):
+                    is_over = (await self._turn(id, key)).status != "running"
+        finally:
+            self.feeds.leave(id, feed)
         yield await self._turn(id, key)
 
     async def _turn(self, id: str, key: str) -> t.Turn:
@@ -699,11 +750,11 @@ class Service:
             return self.sends.cancel(id)
 
         def cancel() -> bool:
-            live = self.runtime.get(id)
-            keys = [shown.key_of(turn) for turn in shown.open_turns(live)]
-            for key in filter(None, keys):
-                self.people.cancel(Cancel(id, key), caller.principal)
-            return bool(keys)
+            key = self.sends.held(id)
+            if key is None:
+                return False
+            self.people.cancel(Cancel(id, key), caller.principal)
+            return True
 
         return await self.blocking(cancel)
 
@@ -714,12 +765,10 @@ class Service:
         return await self.blocking(lambda: self._clients(self.runtime.get(id)))
 
     def _clients(self, live: LiveSession) -> t.ClientList:
-        view, now = live.view, live.clock.now()
-        timeout = self.runtime.controller_timeout
+        view, timeout = live.view, self.runtime.controller_timeout
 
         def is_stale(record: dict[str, Any]) -> bool:
-            seen = datetime.fromisoformat(record["last_seen_at"]).astimezone(UTC).timestamp()
-            return now - seen > timeout
+            return attaching.is_stale(live, record, timeout)
 
         return shown.clients(view.clients.values(), view.controller_id(), is_stale)
 
@@ -727,14 +776,26 @@ class Service:
     async def attach(self, caller: Caller, id: str, body: t.Attach) -> dict[str, Any]:
         if body.mode != "observer" or body.takeover:
             self.check(caller, "write")
-        attach = partial(self.runtime.attach, id, body.client, mode=body.mode, takeover=body.takeover)
-        found: dict[str, Any] = await in_thread(partial(attach, metadata=body.metadata))
-        return found
+        attaching.check_size(body.client, body.metadata)
+        await self._check_client(caller, id, body.client)
+
+        def attach() -> dict[str, Any]:
+            attaching.make_room(self.runtime, id, body.client)
+            return self.runtime.attach(
+                id, body.client, mode=body.mode, takeover=body.takeover, metadata=body.metadata
+            )
+
+        return await in_thread(attach)
 
     @on_session("write")
     async def takeover(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
-        found: dict[str, Any] = await in_thread(lambda: self.runtime.takeover(id, client))
-        return found
+        attaching.check_size(client)
+
+        def takeover() -> dict[str, Any]:
+            attaching.make_room(self.runtime, id, client)
+            return self.runtime.takeover(id, client)
+
+        return await in_thread(takeover)
 
     @on_session("read")
     async def heartbeat(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
@@ -747,6 +808,11 @@ class Service:
         await self._check_client(caller, id, client)
         found: dict[str, Any] = await in_thread(lambda: self.runtime.detach(id, client))
         return found
+
+    @on_session("read")
+    async def leave(self, caller: Caller, id: str, client: str, connection: str) -> None:
+        """Detach a client that a connection has attached, unless something else has since."""
+        await in_thread(lambda: attaching.detach(self.runtime, id, client, connection))
 
     async def _check_client(self, caller: Caller, id: str, client: str) -> None:
         """Have callers who may only look leave the controller alone."""
@@ -765,7 +831,7 @@ class Service:
 
     def _requests(self, caller: Caller, id: str | None) -> list[t.Request]:
         sessions = self.sends.open_sessions() if id is None else [id]
-        found = self.people.listed(sessions)
+        found = self.people.listed(sessions, lambda id: self.sends.at_work(self.runtime.get(id)) is not None)
         visible: dict[str | None, bool] = {None: caller.may("all")}
         for request in found:
             if request.session is not None and request.session not in visible:
@@ -820,18 +886,8 @@ class Service:
     ) -> AsyncIterator[t.RunStep | None]:
         """The run's steps as they are recorded, until it ends; None every 15 s without any."""
         await self.run(caller, id)
-        now = asyncio.get_running_loop().time
-        said = now()
-        while True:
-            steps, is_over = await in_thread(partial(self._runs.news, id, after))
-            for step in steps:
-                after, said = step.n, now()
-                yield step
-            if is_over:
-                return
-            if now() - said >= quiet:
-                said = now()
-                yield None
+        async for step in self._run_feeds.steps(id, after=after, quiet=quiet):
+            yield step
 
     @needs("write")
     async def steer(self, caller: Caller, id: str, body: t.Steer) -> t.Run:

@@ -163,11 +163,12 @@ def key_of(started: Event) -> str | None:
 
 
 def open_turns(log: Session) -> list[Event]:
-    """Return what began the turns that have no end, but for those whose end was taken back by a rewind."""
+    """Return what began the turns that have no end, but for those that a rewind or a fork has cut off from
+    theirs: nobody goes on with them."""
     return [
         turn
         for turn in list(log.view.open_turns.values())
-        if not has_ended(turn, log.read(after=turn.seq, types=_ENDS))
+        if turn.seq > log.view.linked_at and not has_ended(turn, log.read(after=turn.seq, types=_ENDS))
     ]
 
 
@@ -180,13 +181,16 @@ def find_turn(log: Session, key: str) -> Event | None:
 
 
 def turn(log: Session, started: Event, key: str) -> t.Turn:
-    """Return what became of a turn so far."""
+    """Return what became of a turn so far. One that a rewind or a fork has cut is stopped."""
+    status: Any
+    is_open = any(each.seq == started.seq for each in open_turns(log))  # before its end is looked for
     events = [log.origin.own(each) for each in (started, *events_of(log, started))]
     end = next((each for each in events if each.type == kinds.TURN_COMPLETED), None)
     if end is None:
-        return t.Turn(key=key, status="running", cost=float(sum(each.cost for each in events)))
+        status = "running" if is_open else "stopped"
+        return t.Turn(key=key, status=status, cost=float(sum(each.cost for each in events)))
     result = result_of(log, events)
-    status: Any = result.status
+    status = result.status
     if result.stop_reason in _GIVEN_UP:
         status = "stopped"
     return t.Turn(
@@ -222,7 +226,7 @@ def works_for(log: Session, run_id: str) -> bool:
     )
 
 
-def run(of: RunInfo, *, steps: int, output: Any = None) -> t.Run:
+def run(of: RunInfo, *, steps: int, output: Any = None, left: bool = False) -> t.Run:
     return t.Run(
         id=of.id,
         name=of.name,
@@ -234,6 +238,7 @@ def run(of: RunInfo, *, steps: int, output: Any = None) -> t.Run:
         ended_at=None if of.finished is None else rfc3339(of.finished),
         output=output,
         error=of.error,
+        left=left,
     )
 
 

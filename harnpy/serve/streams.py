@@ -25,6 +25,7 @@ _HEADERS: Final = [
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
 ]
+_START: Final = {"type": "http.response.start", "status": 200, "headers": _HEADERS}
 
 
 def encoded(value: Any) -> bytes:
@@ -68,11 +69,17 @@ async def step_frames(steps: AsyncIterator[t.RunStep | None]) -> AsyncIterator[b
             yield b"event: step\nid: %d\ndata: %b\n\n" % (step.n, encoded(step))
 
 
-async def send_stream(frames: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
-    """Answer with frames as they come, until they end or the reader is gone.
+async def send_stream(
+    frames: AsyncIterator[bytes], receive: Receive, send: Send, *, is_head: bool = False
+) -> None:
+    """Answer with frames as they come, until they end or the reader is gone; if ``is_head``, with none.
 
     Raises TimeoutError for a reader that doesn't read.
     """
+    if is_head:
+        await sent(send, _START)
+        await sent(send, {"type": "http.response.body", "body": b""})
+        return
     pump = asyncio.ensure_future(_pump(frames, send))
     gone = asyncio.ensure_future(_disconnected(receive))
     try:
@@ -86,7 +93,7 @@ async def send_stream(frames: AsyncIterator[bytes], receive: Receive, send: Send
 
 
 async def _pump(frames: AsyncIterator[bytes], send: Send) -> None:
-    await sent(send, {"type": "http.response.start", "status": 200, "headers": _HEADERS})
+    await sent(send, _START)
     # What comes first may come late: until then, something shows that the stream has begun.
     await sent(send, {"type": "http.response.body", "body": b": here\n\n", "more_body": True})
     async for frame in frames:

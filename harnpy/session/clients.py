@@ -17,12 +17,14 @@ from harnpy.formats.dicts import boolean, detached, mapping, string
 from harnpy.session import events as kinds
 from harnpy.session.errors import InvalidArgument, NotController
 from harnpy.session.events import LIVE_CLIENTS, EventDraft
+from harnpy.session.history import message_drafts
 from harnpy.session.transcript import lifecycle_event
 from harnpy.session.verbs import check, not_blank, read_options
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
+    from harnpy.session.events import Event
     from harnpy.session.log import Session
     from harnpy.session.view import View
 
@@ -131,6 +133,14 @@ def admit(session: Session, client_id: str, silence: float) -> None:
     if not _is_silent(session, rival, silence):
         raise not_controller(session, client_id, rival)
     session.write(_release(session, rival), expected_version=session.version)
+
+
+def append_message(session: Session, client_id: str, message: Dict, silence: float) -> Event:
+    """Append a message of a client that may send (`admit`), right behind what it has seen."""
+    admit(session, client_id, silence)
+    [event] = session.append(*message_drafts(message), expected_version=session.version)
+    session.history_changed()
+    return event
 
 
 def check_sender(session: Session, client_id: str) -> None:

@@ -9,7 +9,7 @@ import asyncio
 from collections import defaultdict, deque
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Event, Lock, Timer
+from threading import TIMEOUT_MAX, Event, Lock, Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
@@ -36,7 +36,7 @@ def within(seconds: float | None, call: Caller, session_id: str) -> Iterator[Non
         yield
         return
     limit = _Limit(call)
-    timer = Timer(seconds, limit.stop)
+    timer = Timer(min(seconds, TIMEOUT_MAX), limit.stop)
     timer.daemon = True
     timer.start()
     try:

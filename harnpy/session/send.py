@@ -246,6 +246,7 @@ class Send:
         is_loop = getattr(agent, "is_loop", False)
         retries = 0 if is_loop else self._options.get(RETRIES, 1)
         turn.begin(self._prompt, session.key, is_looped=is_loop)
+        session.on_appended = None
         waiting = None
         span = telemetry.OFF if is_loop else telemetry.agent_span(turn.agent, session.id)
         with within(self._timeout, session.caller, session.id), span:
@@ -266,6 +267,8 @@ class Send:
         """Have the prompt say which client typed it. Raises `NotController`, unless the turn has begun."""
         if session.key is None or not has_turn(session.live, session.key):
             clients.check_sender(session.live, client_id)
+            # Until the turn's beginning is stored somebody may take over.
+            session.on_appended = lambda _: clients.check_sender(session.live, client_id)
         signature = {"live_session": {"client_id": client_id}}
         for draft in self._prompt:
             if draft.data["role"] == "user":

@@ -355,6 +355,9 @@ class Store(Protocol):
         ``check`` is called repeatedly meanwhile; what it raises ends the waiting. It must not use the store.
         """
 
+    def holder(self, key: str) -> str | None:
+        """Return the owner of the lease on ``key``; None where it is free."""
+
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         """Wait up to ``timeout`` seconds for the stream to be longer than ``after``. Return its version."""
 
@@ -471,6 +474,10 @@ class BaseStore:
     ) -> Lease:
         self.check_open()
         return self.leases.take(key, owner, ttl, wait, check)
+
+    def holder(self, key: str) -> str | None:
+        self.check_open()
+        return self.leases.holder(key)
 
     def head(self, kind: str, name: str) -> Head | None:
         raise NotImplementedError

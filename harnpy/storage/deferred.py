@@ -305,6 +305,9 @@ class DeferredStore(BaseStore):
         keeper = _Finishing(lease, self._writer)
         return Lease(keeper, key, lease.owner, lease.token, lease.ttl, lease.expires_at)
 
+    def holder(self, key: str) -> str | None:
+        return self._store.holder(key)
+
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         return self._store.changes(kind, name, after, timeout)
 

@@ -126,6 +126,9 @@ class Leases(Protocol):
     def take(self, key: str, owner: str | None, ttl: float, wait: float, check: Check | None = None) -> Lease:
         """Take the lease on ``key``; those who wait for it get it in the order in which they came."""
 
+    def holder(self, key: str) -> str | None:
+        """Return the owner of the lease on ``key``; None where it is free."""
+
 
 class Lease:
     """The right to write under ``key``, as a context manager that lets it go.
@@ -191,6 +194,10 @@ class Held(NamedTuple):
             return True  # the machine has been started again since
         return self.ends <= machine.uptime() or machine.is_gone(self.owner)
 
+    def holder(self, machine: Machine) -> str | None:
+        """Return the owner, None when the key can be taken."""
+        return None if self.is_free(machine) else self.owner
+
 
 def check_fence(held: Held | None, fence: Lease) -> Held:
     """Return what is held. Raises `LeaseLost` unless ``fence`` is that lease and wasn't let go.
@@ -254,6 +261,11 @@ class MemoryLeases:
             ends = machine.uptime() + ttl
             self._held[key] = Held(owner, token, machine.boot, ends)
         return Lease(self, key, owner, token, ttl, wall(machine, ends))
+
+    def holder(self, key: str) -> str | None:
+        with self._changed:
+            held = self._held.get(key)
+            return None if held is None else held.holder(self._machine)
 
     def check(self, fence: Lease) -> None:
         """Raise `LeaseLost` unless ``fence`` is held."""

@@ -55,6 +55,8 @@ class Thrown(VmError):
     """A user-level throw of any Harn value."""
 
     takes_line = False
+    #: The actual and the expected value, where `assert_eq` threw.
+    compared: tuple[Any, Any] | None = None
 
     def __init__(self, value: Any) -> None:
         Exception.__init__(self, value)

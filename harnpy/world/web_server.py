@@ -57,7 +57,10 @@ def _config(application: Application, place: Place, context: ssl.SSLContext | No
         ws_per_message_deflate=False,
         lifespan="off",
         log_config=None,
+        # Nothing that the environment may say otherwise.
         proxy_headers=False,
+        forwarded_allow_ips=[],
+        workers=1,
         server_header=False,
         timeout_keep_alive=place.keep_alive,  # type: ignore[arg-type]  # seconds for `call_later`
         limit_concurrency=place.connections,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harnpy import World
-from harnpy.cli.commands.doctor import Finding, findings
+from harnpy.cli.commands.doctor import Finding, findings, setup
 from tests.llm.test_real_calls import WireHost, environment
 from tests.llm.wire import (
     ANTHROPIC,
@@ -82,3 +83,49 @@ def test_the_command(harnpy: Command) -> None:
     wrong = harnpy("doctor", "--provider", "nobody", "--model", "any")
     assert wrong.returncode == 1
     assert "FAIL  configuration" in wrong.stdout
+
+
+def test_what_is_set_up(in_process: Command) -> None:
+    env = {
+        "HARN_LLM_PROVIDER": "",
+        "HARN_LLM_MODEL": "",
+        "ANTHROPIC_API_KEY": "",
+        "OPENAI_API_KEY": "sk-hush",
+    }
+    done = in_process("doctor", **env)
+    lines = {line[6:].partition("  ")[0]: line for line in done.stdout.splitlines()}
+    assert done.returncode == 0
+    assert lines["model"].endswith("of ollama: anthropic, the default, has no key, and ollama needs none")
+    assert "openai (OPENAI_API_KEY)" in lines["keys"]
+    assert lines["project"].endswith("none: no harn.toml here or above")
+    assert lines["store"].endswith("made by the first session that is kept")
+    assert {"harnpy", "python", "extras", "cache"} <= lines.keys()
+    assert done.stdout.endswith("\nNext:\n  harnpy init DIR\n  export HARN_LLM_PROVIDER=openai\n")
+    assert "hush" not in done.stdout + done.stderr
+
+
+def test_what_is_wrong_here(in_process: Command, write) -> None:
+    write("harn.toml", '[[mcp]]\nname = "notes"\ncommand = "notes"\n')
+    done = in_process("doctor", "--json", HARN_LLM_PROVIDER="opnai", HARN_SESSION_STORE="sqlit:x")
+    told = json.loads(done.stdout)
+    checks = {check["check"]: (check["mark"], check["detail"]) for check in told["checks"]}
+    assert done.returncode == 1
+    assert checks["model"][0] == checks["store"][0] == "FAIL"
+    assert "HARN_LLM_PROVIDER says so; Unknown provider 'opnai'" in checks["model"][1]
+    assert "no store is called `sqlit:x`" in checks["store"][1]
+    assert checks["project"][0] == "WARN"
+    assert "not trusted: mcp" in checks["project"][1]
+    assert told["next"][0] == "harnpy trust"
+
+
+def test_servers_are_asked_only_online(tmp_path: Path) -> None:
+    with Wire(OPENAI, Say("ready")) as wire:
+        env = {**environment(wire, tmp_path), "HARN_LLM_PROVIDER": "acme", "HARN_SESSION_STORE": "memory:"}
+        world = World(environment=WireHost(env).environment)
+        list(setup(world, online=False))
+        assert not wire.requests
+        found = {finding.check: finding for finding in setup(world, online=True)}
+        assert wire.requests
+    assert found["model"].mark == "OK"
+    assert "of acme: HARN_LLM_PROVIDER says so" in found["model"].detail
+    assert found["server of acme"].mark in ("OK", "FAIL")

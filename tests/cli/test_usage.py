@@ -11,8 +11,8 @@ from harnpy import __version__
 from tests.support import ROOT, Command
 
 COMMANDS = (
-    "run test repl debug dap check lint fmt explain viz bench profile emit runs replay worker eval sessions "
-    "tokens waitpoint bundle session serve portal attach mcp acp trust doctor builtins version"
+    "run init new test repl debug dap check lint fmt explain viz bench profile emit runs replay worker eval "
+    "sessions tokens waitpoint bundle session serve portal attach mcp acp trust doctor builtins version"
 ).split()
 
 

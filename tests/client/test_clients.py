@@ -162,6 +162,11 @@ def test_a_server_that_is_not_there_or_not_ours(serve: Any, connect: Any) -> Non
     assert e.value.code == "not_harnpy"
     with pytest.raises(ApiError, match=r"is no harnpy server"):
         connect(server.url).items("watch", "s", 0)
+    deep = '{"principal": "a", "scopes": [], "more": ' + "[" * 1000 + "]" * 1000 + "}"
+    server = serve([Answer(status, deep, {"content-type": "application/json"}) for status in (200, 404)])
+    for _ in range(2):
+        with pytest.raises(ApiError, match=r"is no harnpy server"):
+            connect(server.url)("me")
 
 
 @pytest.mark.parametrize(
@@ -203,6 +208,21 @@ def test_a_send_is_repeated_with_its_key(serve: Any, connect: Any) -> None:
     with pytest.raises(ApiError, match=r"broke before there was an answer$") as error:
         connect(server.url)("inject", "s", "hi")
     assert (error.value.code, len(server.asked)) == ("broken", 2)
+
+
+def test_of_several_servers_the_next_one_goes_on(serve: Any, connect: Any) -> None:
+    draining, good = problem(503, "draining", "the server ends"), Answer(body=TURN)
+    first, other = serve([draining, stream(event(2)), Answer(None)]), serve([good, good, stream(event(3))])
+    client = connect(["http://127.0.0.1:1", first.url, other.url])
+    assert [client("send", "s", "hi").text for _ in range(2)] == ["Hello there."] * 2
+    assert len(first.asked) == 1  # the others go where it went
+    client = connect([first.url, "http://127.0.0.1:1", other.url])
+    assert [item.seq for item in client.items("watch", "s", 1, most=2)] == [2, 3]
+    assert other.asked[-1].headers["last-event-id"] == "2"
+    with pytest.raises(ApiError, match=r"there is no connection to http://127\.0\.0\.1:2"):
+        connect(["http://127.0.0.1:1", "http://127.0.0.1:2"])("me")
+    with pytest.raises(ValueError, match=r"^the address of a server "):
+        connect([])
 
 
 def test_patience_ends(serve: Any, connect: Any) -> None:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.formats.mismatch import mismatch, unread
+from harnpy.formats.json import refuse_depth
+from harnpy.formats.mismatch import decoded, mismatch, unread
 
 
 class Color(enum.Enum):
@@ -96,3 +97,26 @@ def test_json_that_can_not_be_read(content: bytes | str, problem: str) -> None:
     with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
         msgspec.json.decode(content, type=Place)
     assert unread(content, Place) == problem
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[" * 128 + "]" * 128, "recursion limit exceeded"),
+        ("[" * 60_000, "recursion limit exceeded"),
+        ('{"a": ' * 60_000, "recursion limit exceeded"),
+        ("[1", "EOF while parsing"),
+        (b'"\xff"', "UTF-8"),
+    ],
+    ids=("one too many", "lists", "objects", "cut", "bytes"),
+)
+def test_nesting_is_bounded_before_it_is_decoded(text: bytes | str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        decoded(text, Any)
+
+
+def test_brackets_in_strings_nest_nothing() -> None:
+    for text in ("[" * 127 + "]" * 127, '["' + "[" * 1000 + '\\"["]', "[" + "[]," * 1000 + "[]]"):
+        assert decoded(text, list[Any])
+    # A string without an end is looked through once: from each quote again, this would take hours.
+    refuse_depth("[" * 800 + '"' + '\\"' * 1_000_000 + "[" * 200)

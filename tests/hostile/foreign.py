@@ -31,6 +31,8 @@ SECRETS = {
 }
 #: Seconds after which a command that waits for somebody is ended.
 _PATIENCE = 60
+#: Seconds that a worker works, which would do so for ever.
+_WORKING = 1
 
 _PROVIDER = """
 base_url = "http://127.0.0.1:9/v1"
@@ -357,7 +359,7 @@ def _run(order: Order, words: list[str]) -> None:
     for stream in range(3):
         os.dup2(null, stream)
     report = os.open(order.report, os.O_WRONLY | os.O_APPEND)
-    signal.alarm(_PATIENCE)
+    signal.alarm(_WORKING if words[1] == "worker" else _PATIENCE)
     sys.argv[1:] = words[1:]
     _watch(report, words)
     from harnpy.cli.main import entry

@@ -30,7 +30,11 @@ _OPENED = re.compile(r"\d+<([^>]*)>")
 #: What commands read for themselves: harnpy's own settings, the language, the terminal, usual places.
 _NEEDED = re.compile(
     "(HARN|HARNPY|XDG|LC|TTY|PYTHON)_?[A-Z_]*|HOME|USERPROFILE|TE?MP|TMPDIR|LANG(UAGE)?|TERM|COLUMNS|LINES|"
-    "(NO|FORCE)_COLOR|COLORTERM|JUPYTER_[A-Z]*|CI"
+    "(NO|FORCE)_COLOR|COLORTERM|JUPYTER_[A-Z]*|CI|"
+    # Who is at the terminal; what the libraries of MCP and of the Agent Client Protocol stand on.
+    "USER|LOGNAME|(OTEL|PYDANTIC)_[A-Z_]*|"
+    # Where a browser is, for `harnpy portal`.
+    "DISPLAY|WAYLAND_DISPLAY|BROWSER"
 )
 #: Commands that mask whatever the environment holds, or hand it on to a program, need to know it.
 _MASKING = ("bundle export", "session export", "eval", "runs", "replay")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harnpy import Vm
 from harnpy.builtins import catalog
 from harnpy.builtins.language.host import OPERATIONS
 from harnpy.workflow.execution.stage_kinds import KINDS
@@ -37,6 +38,11 @@ def test_every_builtin_is_a_place_or_known_to_have_no_effect() -> None:
     places = {place.builtin for place in PLACES}
     assert not places & _WITHOUT
     assert places | _WITHOUT == set(catalog.names())
+
+
+def test_what_lint_takes_for_mere_computing_has_no_effect() -> None:
+    knowledge = Vm().builtins.knowledge()
+    assert {name for name in catalog.names() if knowledge.is_pure(name)} <= _WITHOUT
 
 
 def test_every_operation_of_the_host_is_a_place_or_known_to_have_no_effect() -> None:

@@ -14,8 +14,8 @@ from tests.support import ROOT
 SPEC = (ROOT / "docs/spec/10-session-runtime.md").read_text("utf-8")
 #: Attributes that are set in `__init__`, and what only one face has.
 SET = {"id", "seq", "revision", "settings", "store", "agents", "artifacts", "events"}
-#: What the sync face needs for the other one, and workflows, which have threads.
-INTERNAL = {"wake", "take_turn"}
+#: What the sync face needs for the other one, and workflows and servers, which have threads.
+INTERNAL = {"wake", "take_turn", "hand_on", "admit", "controller_timeout"}
 
 
 def block(begin: str) -> str:

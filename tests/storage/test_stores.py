@@ -457,17 +457,22 @@ class TestStores:
         uptime.passes(2900)
         with pytest.raises(LeaseHeld):
             store.lease("k", "b")
+        assert store.holder("k") == "a"
         uptime.passes(100)
+        assert store.holder("k") is None
         assert store.lease("k", "b").token > lease.token
 
     def test_a_lease_of_a_process_that_is_gone_is_free_at_once(self, store: Store) -> None:
         from harnpy.storage.leases import Machine
 
         host, boot, pid, start = Machine().owner().split(":")
+        assert store.holder("k") is None
         store.lease("k", f"{host}:{boot}:{pid}:{int(start) + 1}")
+        assert store.holder("k") is None
         store.lease("k", f"{host}:another-boot:{pid}:{start}")
         mine = store.lease("k")
         assert mine.owner == Machine().owner()
+        assert store.holder("k") == mine.owner
         with pytest.raises(LeaseHeld):
             store.lease("k", "elsewhere:x:1:1")
 
@@ -576,10 +581,13 @@ class TestStores:
         assert store.news("session", {"fork": 2}, 60) == {"fork": 3}
         assert store.news("session", {"fork": 3}, 0) == {"fork": 3}
         stream = store.stream("session", "ü", NOTES)
-        thread = threading.Thread(target=lambda: stream.append(notes(4, "a"), stream.refresh()))
-        thread.start()
-        assert store.news("session", {"b's": 2, "ü": 3}, 60) == {"b's": 2, "ü": 4}
-        thread.join()
+        stream.refresh()
+        for seq in range(4, 12, 2):
+            stream.append(notes(seq, "known"), seq - 1)  # what is announced of it may come late
+            thread = threading.Thread(target=lambda seq=seq: stream.append(notes(seq + 1, "new"), seq))
+            thread.start()
+            assert store.news("session", {"b's": 2, "ü": seq}, 60) == {"b's": 2, "ü": seq + 1}
+            thread.join()
 
     # Ends.
 

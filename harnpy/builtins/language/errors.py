@@ -140,7 +140,9 @@ def assert_eq(vm: Vm, actual: Value = ABSENT, expected: Value = ABSENT, msg: Val
         raise Thrown("assert_eq requires at least 2 arguments")
     if not equal(actual, expected):
         text = f"Assertion failed: expected {display(expected)}, got {display(actual)}"
-        raise Thrown(text if msg is None else display(msg))
+        failure = Thrown(text if msg is None else display(msg))
+        failure.compared = actual, expected
+        raise failure
 
 
 @builtin("assert_ne(a: any, b: any, msg?: string) -> nil", family="testing", counted=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from harnpy.check.lint.discarded import meant_to_change
 from harnpy.check.lint.subject import Remark, Subject, remark
 from harnpy.check.lint.uses import Binding
 from harnpy.formats.suggestions import STATIC_LIMIT, nearest
@@ -74,7 +75,8 @@ _FUNCTIONS = (ast.FnDecl, ast.FnExpr, ast.Closure)
 
 def mutable_never_reassigned(subject: Subject) -> Iterator[Remark]:
     bindings = [one for one in subject.uses.bindings if one.mutable and one.kind in ("let", "pattern")]
-    varying = {id(one.node) for one in bindings if one.writes or one.sharing}
+    meant = meant_to_change(subject)
+    varying = {id(one.node) for one in bindings if one.writes or one.sharing or id(one) in meant}
     for binding in bindings:
         if id(binding.node) not in varying:
             at = binding.node.start

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from harnpy.check.findings import Finding
-from harnpy.check.lint import bindings, flow, idioms, style, unhandled
+from harnpy.check.lint import bindings, discarded, flow, idioms, style, traps, unhandled
 from harnpy.check.lint.settings import Settings
 from harnpy.check.lint.subject import Rule, Subject
 from harnpy.syntax import ast
@@ -39,7 +39,7 @@ RULES = (
     Rule("missing-harndoc", style.missing_harndoc),
     Rule("legacy-doc-comment", style.legacy_doc_comment),
     Rule("require-file-header", style.require_file_header, default=False),
-    Rule("blank-line-between-items", style.blank_line_between_items),
+    Rule("blank-line-between-items", style.blank_line_between_items, default=False),
     Rule("trailing-comma", style.trailing_comma),
     Rule("import-order", style.import_order),
     Rule("undefined-function", bindings.undefined_function),
@@ -58,6 +58,23 @@ RULES = (
     Rule("needless-await", unhandled.needless_await),
     Rule("rebuilt-list", unhandled.rebuilt_list),
     Rule("session-never-closed", unhandled.session_never_closed),
+    Rule("discarded-value", discarded.discarded_value),
+    Rule("missing-return", discarded.missing_return),
+    Rule("lost-assignment", discarded.lost_assignment),
+    Rule("lost-task", discarded.lost_task),
+    Rule("skipped-statement", discarded.skipped_statement),
+    Rule("absent-field", traps.absent_field),
+    Rule("number-as-key", traps.number_as_key),
+    Rule("ignored-argument", traps.ignored_argument),
+    Rule("implicit-separator", traps.implicit_separator),
+    Rule("pointless-length", traps.pointless_length),
+    Rule("loop-over-nothing", traps.loop_over_nothing),
+    Rule("logic-as-default", traps.logic_as_default),
+    Rule("never-equal", traps.never_equal),
+    Rule("truncated-division", traps.truncated_division),
+    Rule("integer-overflow", traps.integer_overflow),
+    Rule("deep-glob", traps.deep_glob),
+    Rule("unmocked-clock", traps.unmocked_clock),
 )
 
 

@@ -57,7 +57,6 @@ def _start(comment: Comment) -> int:
 
 _DOCUMENTED = (ast.Pipeline, *DECLARATIONS)
 _FORMS = {
-    frozenset(["line"]): "plain `//`",
     frozenset(["doc-line"]): "`///`",
     frozenset(["line", "doc-line"]): "adjacent `//` / `///`",
 }

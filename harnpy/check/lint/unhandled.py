@@ -210,12 +210,23 @@ def untyped_dict_access(subject: Subject) -> Iterator[Remark]:
         if not isinstance(call, ast.Call) or call.name not in BOUNDARIES or not subject.means_builtin(call):
             continue
         if not _has_schema(call):
-            way = "property" if isinstance(node, ast.Member) else "subscript"
-            yield remark(
-                node,
-                f"{way} access on raw `{call.name}()` result without schema validation",
-                help="validate it with `schema_expect`, or bind it to a variable with a type first",
-            )
+            way = "property access on" if isinstance(node, ast.Member) else "subscript access on"
+            yield _unvalidated(node, call, way)
+    for let in subject.each(ast.Let):
+        value, target = let.value, let.target
+        if not isinstance(target, ast.DictPattern | ast.ListPattern) or not isinstance(value, ast.Call):
+            continue
+        known = value.name not in BOUNDARIES or not subject.means_builtin(value) or _has_schema(value)
+        if target.entries and not known:
+            yield _unvalidated(let, value, "destructuring of")
+
+
+def _unvalidated(node: ast.Node, call: ast.Call, way: str) -> Remark:
+    return remark(
+        node,
+        f"{way} raw `{call.name}()` result without schema validation",
+        help="validate it with `schema_expect`, or bind it to a variable with a type first",
+    )
 
 
 def _has_schema(call: ast.Call) -> bool:

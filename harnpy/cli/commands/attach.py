@@ -27,7 +27,7 @@ _LATE = 5.0
 
 
 @click.command("attach", short_help="Watch and steer a session of a server.")
-@click.argument("url")
+@click.argument("url", metavar="URL[,URL…]")
 @click.argument("session")
 @click.option("--client", "name", metavar="NAME", help="This client's name (default: yours, and a number).")
 @click.option("--control", is_flag=True, help="Take control, if nobody has it: what you type is sent.")
@@ -39,6 +39,8 @@ _LATE = 5.0
 )
 def command(url: str, session: str, name: str | None, control: bool, variable: str | None) -> int:
     """Show SESSION of the server at URL as it grows, and send what you type when you are in control.
+
+    Of several servers on one store, with commas between their URLs, another is asked when one is gone.
 
     `/help` lists the commands; Ctrl+C leaves. When stdout is not a terminal, what is said comes out as plain
     lines, lines of stdin are sent, and their end is waited for.
@@ -66,7 +68,7 @@ async def _attached(url: str, token: str | None, session: str, name: str, contro
     from harnpy.client import AsyncClient
 
     signals = _Signals()
-    async with AsyncClient(url, token, patience=float("inf")) as client:
+    async with AsyncClient(url.split(","), token, patience=float("inf")) as client:
         work = asyncio.create_task(_work(client, session, name, control))
         signals.stop(work)
         try:

@@ -1,26 +1,41 @@
-"""`harnpy doctor`: whether a model can be called as it is configured. Spec: 09 §6.2."""
+"""`harnpy doctor`: what is set up, and whether a model can be called as configured. Spec: 09 §6.2."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+import harnpy
+from harnpy import cache
 from harnpy.cli import FAILED, OK
 from harnpy.cli.command_options import trust_option
-from harnpy.cli.console import one_line, say
+from harnpy.cli.console import counted, one_line, say
 from harnpy.cli.project_setup import require_trust
 from harnpy.faults import OptionError
+from harnpy.formats.manifest import manifest_of
 from harnpy.llm.configuration.known_providers import public_url
 from harnpy.llm.errors import CallError
 from harnpy.llm.providers.mock import MOCK_NAME as MOCK
+from harnpy.project import IN_FILES, MANIFEST, ManifestError, project_root
+from harnpy.storage.errors import StorageError
 from harnpy.world import World
+from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
     from harnpy.llm.call import Models
     from harnpy.llm.reply import Reply
+
+#: A requirement that belongs to an extra: the package, the extra.
+_EXTRA = re.compile(r"""([\w.-]+).*;\s*extra\s*==\s*['"]([\w.-]+)['"]""")
+#: Extras for those who work on harnpy itself.
+_FOR_DEVELOPERS = ("test", "peers", "docs")
 
 #: Tokens that a reply may have: thinking counts.
 _MOST_TOKENS = 2048
@@ -30,31 +45,215 @@ _TOOL = {"name": "report", "description": "Takes a word.", "parameters": {"word"
 
 
 class Finding(NamedTuple):
-    """One line: ``mark`` is `OK`, `WARN` or `FAIL`."""
+    """One line: ``mark`` is `OK`, `WARN` or `FAIL`; ``next`` is what to do about it."""
 
     mark: str
     check: str
     detail: str
+    next: str = ""
 
 
-@click.command("doctor", short_help="Say whether a model can be called as configured.")
-@click.option("--model", required=True, metavar="MODEL", help="The model to call, as in `llm_call`.")
+@click.command("doctor", short_help="Say which model would answer, and what is set up.")
+@click.option("--model", metavar="MODEL", help="Call this model, as `llm_call` would.")
 @click.option("--provider", metavar="NAME", help="Its provider; by default the model's.")
+@click.option(
+    "--online", is_flag=True, help="Ask the servers of models and stores, too, whether they answer."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @trust_option
-def command(model: str, provider: str | None) -> int:
-    """Call MODEL four times with a few words: whole and streamed, without and with a tool.
+def command(model: str | None, provider: str | None, online: bool, as_json: bool) -> int:
+    """Say what is set up here, which model would answer and why, and what to do next.
 
-    Says in a line each what works, what the service refused, and what to configure. The exit status is 1 if
-    something failed. The calls cost what such calls cost.
+    No server is asked without --online or --model, and no key is ever shown. With --model, MODEL is called
+    four times with a few words: whole and streamed, without and with a tool. Those calls cost what such calls
+    cost. The exit status is 1 if something failed.
     """
     world = World()
-    require_trust([os.path.join(world.files.cwd(), "harn.toml")])
-    say("Harn doctor\n")
-    has_failed = False
-    for mark, check, detail in findings(world, {"model": model, "provider": provider}):
-        has_failed = has_failed or mark == "FAIL"
-        say(one_line(f"{mark:>4}  {check:<22} {detail}"))
-    return FAILED if has_failed else OK
+    if model is None and provider is not None:
+        raise click.UsageError("`--provider` needs `--model`")
+    if model is not None and online:
+        raise click.UsageError("`--online` and `--model` exclude each other: `--model` calls it anyway")
+    if model is not None:
+        require_trust([os.path.join(world.files.cwd(), "harn.toml")])
+        found = findings(world, {"model": model, "provider": provider})
+    else:
+        found = setup(world, online)
+    if not as_json:
+        say("Harn doctor\n")
+    made: list[Finding] = []
+    for finding in found:
+        made.append(finding)
+        if not as_json:
+            say(one_line(f"{finding.mark:>4}  {finding.check:<22} {finding.detail}"))
+    steps = [finding.next for finding in made if finding.next]
+    if as_json:
+        checks = [{"mark": mark, "check": check, "detail": detail} for mark, check, detail, _ in made]
+        say(json.dumps({"checks": checks, "next": steps}, ensure_ascii=False))
+    elif steps:
+        say("\nNext:")
+        for step in steps:
+            say(f"  {one_line(step)}")
+    return FAILED if any(finding.mark == "FAIL" for finding in made) else OK
+
+
+# What is set up here.
+
+
+def setup(world: World, online: bool) -> Iterator[Finding]:
+    """Yield what is set up: versions, models and their keys, the project, places on disk."""
+    from harnpy.llm.call import Models
+    from harnpy.llm.waiting import Blocking
+    from harnpy.version import __version__
+
+    python = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("OK", "harnpy", f"{__version__} in {os.path.dirname(os.path.abspath(harnpy.__file__))}")
+    yield Finding("OK", "python", f"{python}, {sys.executable}")
+    yield from _extras()
+    yield _project(world)
+    waiting = Blocking(world.clock)
+    models = Models(world, waiting)
+    try:
+        yield from _models(models, online)
+    finally:
+        waiting.wait(models.connections.aclose())
+        waiting.close()
+    yield _cache()
+    yield _store(world, online)
+
+
+def _extras() -> Iterator[Finding]:
+    """The extras of the package, and the versions of what they bring."""
+    from importlib.metadata import PackageNotFoundError, requires, version
+
+    def installed(package: str) -> str | None:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            return None
+
+    if installed("harnpy") is None:
+        yield Finding("WARN", "extras", "unknown: harnpy runs from a folder that was not installed")
+        return
+    extras: dict[str, list[str]] = {}
+    for line in requires("harnpy") or []:
+        part = _EXTRA.fullmatch(line)
+        if part and part[2] not in _FOR_DEVELOPERS and part[1] != "harnpy":
+            extras.setdefault(part[2], []).append(part[1])
+    versions = {package: installed(package) for packages in extras.values() for package in packages}
+    there = [extra for extra, packages in sorted(extras.items()) if all(versions[each] for each in packages)]
+    missing = sorted(extras.keys() - set(there))
+    detail = f"installed: {', '.join(there) or 'none'}; not installed: {', '.join(missing) or 'none'}"
+    yield Finding("OK", "extras", detail)
+    found = ", ".join(f"{package} {text}" for package, text in sorted(versions.items()) if text)
+    yield Finding("OK", "packages of extras", found or "none")
+
+
+def _project(world: World) -> Finding:
+    """The project around the working directory, and whether it is trusted."""
+    root = project_root(world.files.cwd(), world.files)
+    if root is None:
+        return Finding("OK", "project", f"none: no {MANIFEST} here or above", "harnpy init DIR")
+    try:
+        manifest = manifest_of(world, root)
+    except (OSError, ValueError) as error:
+        return Finding("FAIL", "project", f"{os.path.join(root, MANIFEST)}: {plain_reason(error)}")
+    parts = manifest.untrusted()
+    if parts:
+        step = f"harnpy trust{'' if root == world.files.cwd() else f' {quote(root)}'}"
+        return Finding("WARN", "project", f"{root}; not trusted: {', '.join(parts)}", step)
+    return Finding(
+        "OK", "project", f"{root}, {'trusted' if manifest.parts else 'says nothing that needs trust'}"
+    )
+
+
+def _models(models: Models, online: bool) -> Iterator[Finding]:
+    """The model that answers calls that name none, the keys that are there; whether their servers answer."""
+    try:
+        known = models.config.known_providers
+        keys = {name: found for name in known.names() if (found := known.keys_found(name))}
+        provider, variable = models.router.decided(None, None)
+        model = models.router.route(models.options({})).first.model
+    except OptionError as error:
+        yield Finding("FAIL", "model", error.message)
+        return
+    is_stopgap = not variable and provider != known.default
+    why = f"{known.default}, the default, has no key" if is_stopgap else "the default"
+    detail = f"{model} of {provider}: {f'{variable} says so' if variable else why}"
+    wrong = _wrong(models, provider, model)
+    step = f"export HARN_LLM_PROVIDER={next(iter(keys))}" if keys else ""
+    if wrong:
+        yield Finding("FAIL", "model", f"{detail}; {wrong}", step)
+    elif is_stopgap:
+        place = public_url(known.url(provider))
+        step = step or f"set a key, such as ANTHROPIC_API_KEY, or start {provider} at {place}"
+        yield Finding("WARN", "model", f"{detail}, and {provider} needs none", step)
+    else:
+        call = f"harnpy doctor --provider {provider} --model {quote(model)}"
+        yield Finding("OK", "model", detail, "" if provider == MOCK else call)
+    shown = ", ".join(f"{name} ({' and '.join(found)})" for name, found in keys.items())
+    yield Finding("OK", "keys", shown or "none")
+    if online:
+        yield from _servers(models, dict.fromkeys([*keys, provider]))
+
+
+def _wrong(models: Models, provider: str, model: str) -> str | None:
+    """Return why no call of the provider can be made, None if one can."""
+    if provider == MOCK:
+        return None
+    known = models.config.known_providers
+    try:
+        known.require_known(provider)
+        known.require(provider)
+        models.connections.provider(known.configuration(provider, model=model))  # its SDK is there
+    except OptionError as error:
+        return error.message
+    return known.refuse_when_disabled(provider)
+
+
+def _servers(models: Models, names: Iterable[str]) -> Iterator[Finding]:
+    """Ask each provider whether it takes calls. A key is sent to nobody but its provider."""
+    from harnpy.llm.providers.health import healthcheck
+
+    http, known = models.connections.http, models.config.known_providers
+    for name in names:
+        if name != MOCK:
+            report = models.waiting.wait(healthcheck(http, known, name, models.options({})))
+            yield Finding("OK" if report["valid"] else "FAIL", f"server of {name}", report["message"])
+
+
+def _cache() -> Finding:
+    place = cache.directory()
+    if not place:
+        return Finding("WARN", "cache", "off, by HARNPY_NO_CACHE: programs start slower")
+    above = place
+    while not os.path.exists(above):
+        above = os.path.dirname(above)
+    if not os.access(above, os.W_OK):
+        return Finding("WARN", "cache", f"{above} can't be written: programs start slower")
+    entries = sum(len(files) for _, _, files in os.walk(place))
+    return Finding("OK", "cache", f"{place}, {counted(entries, 'file')}")
+
+
+def _store(world: World, online: bool) -> Finding:
+    """Where sessions are kept."""
+    from harnpy.session.stores import store_settings
+    from harnpy.storage.opening import is_there, open_store, parse_url, shown
+
+    try:
+        url = store_settings(world).url
+        is_remote = parse_url(url).scheme not in (*IN_FILES, "memory")
+        if is_remote and online:
+            open_store(url).close()
+        if is_remote:
+            state = "answers" if online else "not asked without --online"
+        else:
+            state = "is there" if is_there(url) else "made by the first session that is kept"
+    except (ManifestError, StorageError) as error:
+        return Finding("FAIL", "store", error.message)
+    return Finding("OK", "store", f"{shown(url)}, {state}")
+
+
+# What a model does when it is called.
 
 
 def findings(world: World, named: dict[str, Any]) -> Iterator[Finding]:

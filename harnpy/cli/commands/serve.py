@@ -12,7 +12,7 @@ import click
 
 from harnpy.cli import FAILED, OK
 from harnpy.cli.command_options import site_options, trust_option
-from harnpy.cli.console import complain, counted, one_line
+from harnpy.cli.console import complain, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
             default=30.0,
             show_default=True,
             metavar="SECONDS",
-            help="How long turns may go on after SIGTERM; then they are left to the next server.",
+            help="How long turns and runs may go on after SIGTERM; then they are left to the next server.",
         ),
         click.option(
             "--log-format",
@@ -128,11 +128,12 @@ def _print(line: str) -> None:
     sys.stdout.flush()
 
 
-def _leave(turns: int) -> NoReturn:
+def _leave(count: int) -> NoReturn:
     """End the process as it is: what was written is there, and the next server goes on from that."""
     from harnpy.cli.process import end_children
 
-    complain(f"[harn] serve: {counted(turns, 'turn')} left to the next server")
+    what = "turn or run" if count == 1 else "turns or runs"
+    complain(f"[harn] serve: {count} {what} left to the next server")
     end_children()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -14,6 +14,9 @@ from harnpy.cli.console import not_yet
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s)?")
 
+#: Tests that `--durations` lists unless it says how many.
+_SLOWEST = 10
+
 #: The options that ask for coverage.
 _COVERAGE = ("coverage", "lcov", "html")
 
@@ -29,7 +32,16 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, value: str
     return float(match[1]) * (1000 if match[2] == "s" else 1)
 
 
-@click.command("test", short_help="Run the tests of a project, or a conformance suite.")
+class _Command(click.Command):
+    """`--durations` is `--durations=10`: the path that may follow it is no number."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        options = args[: args.index("--")] if "--" in args else args
+        given = [f"{arg}={_SLOWEST}" if arg in ("--timing", "--durations") else arg for arg in options]
+        return super().parse_args(context, given + args[len(options) :])
+
+
+@click.command("test", cls=_Command, short_help="Run the tests of a project, or a conformance suite.")
 @click.argument("target", required=False)
 @click.argument("selection", required=False)
 @click.option("--filter", metavar="P", help="Run only what matches, see above.")
@@ -38,12 +50,19 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, value: str
 )
 @click.option("--parallel", is_flag=True, help="User tests: several files at once.")
 @click.option("--watch", is_flag=True, help="User tests: run again after every change.")
-@click.option("-v", "--verbose", is_flag=True, help="Conformance: times, and failures in full.")
-@click.option("--timing", is_flag=True, help="Conformance: times and statistics.")
 @click.option(
-    "--junit", type=click.Path(path_type=Path), metavar="FILE", help="Conformance: write JUnit XML."
+    "-v", "--verbose", is_flag=True, help="Output of tests that pass; conformance: times, failures in full."
 )
-@click.option("--json", is_flag=True, help="Conformance: print one JSON object a program, then the counts.")
+@click.option(
+    "--durations",
+    "--timing",
+    "durations",
+    type=click.IntRange(1),
+    metavar="[=N]",
+    help="Statistics of times, and the N (10) slowest tests.",
+)
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
+@click.option("--json", is_flag=True, help="Print one JSON object a test, then the counts.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Conformance: run in N processes.")
 @click.option(
     "--root", type=click.Path(path_type=Path), metavar="DIR", help="Conformance: the suite's directory."
@@ -102,7 +121,7 @@ def _conformance(context: click.Context, options: dict[str, Any]) -> int:
             filter=options["filter"],
             timeout_ms=options["timeout"],
             jobs=options["jobs"] or 1,
-            timing=options["timing"],
+            durations=options["durations"],
             verbose=options["verbose"],
             json=options["json"],
             skill_dirs=_absolute(options["skill_dirs"]),
@@ -120,7 +139,7 @@ def _package(context: click.Context, options: dict[str, Any]) -> int:
     if not options["evals"]:
         raise click.UsageError("`harnpy test package` requires `--evals`", context)
     _reject_selection(context, options)
-    others = ("filter", "parallel", "watch", "verbose", "timing", "junit", "json", "jobs", "root")
+    others = ("filter", "parallel", "watch", "verbose", "durations", "junit", "json", "jobs", "root")
     _reject(context, options, (*others, *_COVERAGE), "harnpy test package")
     from harnpy.cli.commands.eval import run_package_evals
 
@@ -131,7 +150,11 @@ def _user_tests(context: click.Context, target: str | None, options: dict[str, A
     from harnpy.cli.testing import user_tests
 
     _reject_selection(context, options)
-    _reject(context, options, ("verbose", "timing", "junit", "json", "jobs", "root"), "user tests")
+    _reject(context, options, ("jobs", "root"), "user tests")
+    if options["json"] and options["watch"]:
+        raise click.UsageError("`--json` and `--watch` exclude each other", context)
+    if options["json"] and any(options[name] for name in _COVERAGE):
+        raise click.UsageError("`--json` and `--coverage` exclude each other", context)
     if target is None and not Path("tests").is_dir():
         raise click.UsageError("no path specified and no tests/ directory found", context)
     return user_tests.run(
@@ -146,6 +169,10 @@ def _user_tests(context: click.Context, target: str | None, options: dict[str, A
             coverage=any(options[name] for name in _COVERAGE),
             lcov=options["lcov"],
             html=options["html"],
+            verbose=options["verbose"],
+            durations=options["durations"],
+            junit=options["junit"],
+            json=options["json"],
         )
     )
 

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from harnpy.formats.mismatch import unread
+from harnpy.formats.mismatch import decoded
 
 Body = dict[str, Any]
 
@@ -121,9 +121,9 @@ class Wire:
             return None
         try:
             content = self._reader.read(length)
-            return msgspec.json.decode(content, type=Request)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise ProtocolError(f"not a request: {unread(content, Request)}") from None
+            return decoded(content, Request)
+        except ValueError as error:
+            raise ProtocolError(f"not a request: {error}") from None
 
     def _header(self) -> int | None:
         """Return the number of bytes of the next message; None at the end."""

@@ -14,12 +14,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-from harnpy.cli import FAILED, OK
+from harnpy.cli import FAILED, NOTHING, OK
 from harnpy.cli.console import complain, say
 from harnpy.cli.project_setup import require_trust
 from harnpy.cli.testing import test_results
 from harnpy.cli.testing.sandbox import Outcome, run_program
-from harnpy.cli.testing.test_results import Result, junit, tally
+from harnpy.cli.testing.test_results import Result, tally
 from harnpy.cli.testing.worker_processes import worker_processes
 from harnpy.formats.regex import PatternError, compiled
 
@@ -27,7 +27,11 @@ from harnpy.formats.regex import PatternError, compiled
 
 
 class SelectionError(Exception):
-    """The root, the selection or the filter matches no program; the message says why."""
+    """The root, the selection or the filter is wrong; the message says why, ``status`` the exit status."""
+
+    def __init__(self, message: str, status: int = FAILED) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +52,19 @@ def find_cases(root: Path, selection: str | None = None, filter: str | None = No
     """The cases below `root`, in the suite's order.
 
     Raises `SelectionError` for a root or selection that doesn't exist, is outside or has no tests, and for a
-    filter with an invalid regular expression.
+    filter with an invalid regular expression, or that no test matches.
     """
     if not root.is_dir():
         raise SelectionError(f"Directory not found: {root}")
     start = root if selection is None else _selected(root, selection)
     cases = [case for path in _programs(start) if (case := case_of(root, path))]
     if not cases:
-        raise SelectionError(f"No .harn conformance tests found under {start}")
+        raise SelectionError(f"No .harn conformance tests found under {start}", NOTHING)
     wanted = name_filter(filter)
-    return [case for case in cases if wanted(case.name)]
+    chosen = [case for case in cases if wanted(case.name)]
+    if not chosen:
+        raise SelectionError(f"no test matches `--filter {filter}`", NOTHING)
+    return chosen
 
 
 def name_filter(pattern: str | None) -> Callable[[str], bool]:
@@ -189,7 +196,7 @@ class Options:
     filter: str | None
     timeout_ms: float
     jobs: int
-    timing: bool
+    durations: int | None
     verbose: bool
     json: bool
     junit: Path | None
@@ -203,7 +210,7 @@ def run(options: Options) -> int:
         cases = find_cases(options.root, options.selection, options.filter)
     except SelectionError as error:
         complain(str(error))
-        return FAILED
+        return error.status
     require_trust(case.path for case in cases)
     results = _run_all(cases, options)
     if options.json:
@@ -211,7 +218,7 @@ def run(options: Options) -> int:
     else:
         _report(results, options)
     if options.junit:
-        _write_junit(options.junit, results, quiet=options.json)
+        test_results.write_junit(options.junit, results, quiet=options.json)
     return FAILED if tally(results).failed else OK
 
 
@@ -259,7 +266,7 @@ def _run_all(cases: list[Case], options: Options) -> list[Result]:
             if options.json:
                 sys.stdout.write(result.as_json() + "\n")
             elif result.status != "skip":
-                say(test_results.status_line(result, timed=options.timing or options.verbose))
+                say(test_results.status_line(result, timed=options.durations is not None or options.verbose))
             count(result)
     return results
 
@@ -277,17 +284,11 @@ def _mapper(jobs: int) -> Iterator[Mapper]:
 def _report(results: list[Result], options: Options) -> None:
     say()
     say(test_results.summary_line(tally(results)))
-    if options.timing or options.verbose:
+    if options.durations is not None or options.verbose:
         say()
-        for line in test_results.statistics(results):
+        for line in test_results.statistics(results, options.durations or test_results.SLOWEST):
             say(line)
     if tally(results).failed:
         say("\nFailures:")
         for line in test_results.failures(results, options.verbose):
             say(line)
-
-
-def _write_junit(path: Path, results: list[Result], quiet: bool) -> None:
-    path.write_text(junit(results), encoding="utf-8")
-    if not quiet:
-        say(f"JUnit XML written to {path}")

@@ -78,18 +78,23 @@ class Outcome:
     report: str = ""
     unjudged: bool = False
     exit_code: int = 0
+    #: How the values differ that `assert_eq` compared, as lines.
+    difference: tuple[str, ...] = ()
 
 
 def sandboxed_world(
-    out: Callable[[str], object], default_provider: str | None = None, scratch: str | None = None
+    out: Callable[[str], object],
+    default_provider: str | None = None,
+    scratch: str | None = None,
+    err: Callable[[str], object] = lambda text: None,
 ) -> World:
     """The real world, without its terminal, its input and real models."""
-    return World(environment=_Environment(default_provider, scratch), streams=_Streams(out))
+    return World(environment=_Environment(default_provider, scratch), streams=_Streams(out, err))
 
 
 class _Streams(RealStreams):
-    def __init__(self, out: Callable[[str], object]) -> None:
-        super().__init__(stdout=out, stderr=lambda text: None, stdin=StringIO())
+    def __init__(self, out: Callable[[str], object], err: Callable[[str], object]) -> None:
+        super().__init__(stdout=out, stderr=err, stdin=StringIO())
 
     def isatty(self, stream: str) -> bool:
         return False
@@ -127,10 +132,11 @@ def run_program(
     `entry` is the pipeline to run instead of the usual one, `shown` what messages call the file, and
     `default_provider` the value of HARN_LLM_PROVIDER where it is not set. `skill_dirs` hold skills for it.
     The files for its next run go to the directory `scratch`, if given. `evaluator` is one of `Vm`'s;
-    `attach` is called with the Vm before the program runs.
+    `attach` is called with the Vm before the program runs. A user test's output is all that it writes.
     """
     written: list[str] = []
-    vm = Vm(sandboxed_world(written.append, default_provider, scratch), evaluator=evaluator)
+    err = (lambda text: None) if entry is None else written.append
+    vm = Vm(sandboxed_world(written.append, default_provider, scratch, err), evaluator=evaluator)
     vm.on_warnings = lambda unit: written.extend(f"warning: {w.message}\n" for w in unit.warnings)
     fixtures = path.with_suffix(".llm-mock.jsonl")
     start = perf_counter()
@@ -159,5 +165,41 @@ def run_program(
     except ExitRequest as request:
         ending = Outcome(exit_code=request.code)
     except Exception as error:
-        ending = Outcome(error=console.error_text(error), report=console.rendered_error(error))
+        ending = Outcome(
+            error=console.error_text(error),
+            report=console.rendered_error(error),
+            difference=tuple(_difference(error)),
+        )
     return replace(ending, output="".join(written), ms=(perf_counter() - start) * 1000)
+
+
+# How two values differ. Spec: 09 §3.2.
+
+
+#: Characters of a line that shows a value, and lines that show how two differ.
+_WIDTH, _MOST_LINES = 80, 100
+
+
+def _difference(error: Exception) -> list[str]:
+    """Return the lines that show how the values of a failed `assert_eq` differ; none for another error."""
+    from harnpy.cli.value_views import shown
+
+    compared = getattr(error, "compared", None)
+    if compared is None:
+        return []
+    try:
+        actual, expected = (shown(value, _WIDTH) for value in compared)
+        if len(actual) == len(expected) == 1:
+            actual, expected = (shown([value]) for value in compared)  # texts in quotes
+            return [f"expected: {expected[0][1:-1]}", f"actual:   {actual[0][1:-1]}"]
+    except (RecursionError, MemoryError):
+        return []  # the error's own text says as much as can be said
+    from difflib import unified_diff
+
+    lines = ["- expected", "+ actual"]
+    for line in list(unified_diff(expected, actual, n=2, lineterm=""))[2:]:
+        if not line.startswith("@@"):
+            lines.append(f"{line[0]} {line[1:]}".rstrip())
+        elif not line.startswith(("@@ -1 ", "@@ -1,")):
+            lines.append("  …")
+    return lines[:_MOST_LINES] + (["  …"] if len(lines) > _MOST_LINES else [])

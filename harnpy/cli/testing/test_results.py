@@ -10,13 +10,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 from xml.sax.saxutils import escape, quoteattr
 
-from harnpy.cli.console import has_colour, paint
+from harnpy.cli.console import has_colour, paint, say
 
 # The results of a test run: one `Result` for each test, as JSON and JUnit XML too. Spec: 09 §3.
 
+
+#: Tests that the statistics list.
+SLOWEST = 10
 
 Status = Literal["pass", "fail", "skip"]
 
@@ -27,7 +31,7 @@ class Result:
 
     `name` is the path relative to the suite (conformance) or the pipeline's name (user tests), `ms`
     the time it took, `detail` why it failed ("" otherwise) and `full` the details that `--verbose`
-    adds.
+    adds. A user test has its `file`, and the `output` that it wrote.
     """
 
     name: str
@@ -35,10 +39,22 @@ class Result:
     ms: float = 0.0
     detail: str = ""
     full: str = ""
+    file: str = ""
+    output: str = ""
 
     def as_json(self) -> str:
         """The `--json` line of this test."""
         record = {"name": self.name, "status": self.status, "ms": round(self.ms, 3), "detail": self.detail}
+        return json.dumps(record, ensure_ascii=False)
+
+    def as_user_test(self, verbose: bool) -> str:
+        """The `--json` line of this user test; with `verbose` one that passed has its output, too."""
+        record: dict[str, object] = {"name": self.name, "file": self.file, "status": self.status}
+        record["ms"] = round(self.ms, 3)
+        if self.detail:
+            record["error"] = self.detail
+        if self.output and (verbose or self.status == "fail"):
+            record["output"] = self.output
         return json.dumps(record, ensure_ascii=False)
 
 
@@ -59,6 +75,11 @@ class Tally:
         """The last line of `--json`."""
         return json.dumps({"passed": self.passed, "failed": self.failed, "skipped": self.skipped})
 
+    def as_user_tests(self, ms: float) -> str:
+        """The last line of `--json` for user tests."""
+        record = {"passed": self.passed, "failed": self.failed, "total": self.total, "ms": round(ms, 3)}
+        return json.dumps(record)
+
 
 def tally(results: Sequence[Result]) -> Tally:
     """Count `results` by status."""
@@ -76,12 +97,25 @@ def junit(results: Sequence[Result]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="harn" {head}>\n{cases}</testsuite>\n'
 
 
+def write_junit(path: Path, results: Sequence[Result], quiet: bool) -> None:
+    """Write the document, and say so unless ``quiet``."""
+    path.write_text(junit(results), encoding="utf-8")
+    if not quiet:
+        say(f"JUnit XML written to {path}")
+
+
 def _testcase(result: Result) -> str:
-    head = f'  <testcase name={quoteattr(result.name)} time="{result.ms / 1000:.3f}"'
+    place = f" classname={quoteattr(result.file)}" if result.file else ""
+    head = f'  <testcase name={quoteattr(result.name)}{place} time="{result.ms / 1000:.3f}"'
     if result.status == "pass":
         return head + "/>\n"
-    text = escape(_without_controls(result.detail), {'"': "&quot;", "'": "&apos;"})
-    return f'{head}>\n    <failure message="test failed">{text}</failure>\n  </testcase>\n'
+    failure = f'    <failure message="test failed">{_xml(result.detail)}</failure>\n'
+    output = f"    <system-out>{_xml(result.output)}</system-out>\n" if result.output else ""
+    return f"{head}>\n{failure}{output}  </testcase>\n"
+
+
+def _xml(text: str) -> str:
+    return escape(_without_controls(text), {'"': "&quot;", "'": "&apos;"})
 
 
 def _without_controls(text: str) -> str:
@@ -124,8 +158,8 @@ def _coloured(line: str) -> str:
     return paint(line, style, sys.stdout) if style else line
 
 
-def statistics(results: Sequence[Result]) -> Iterator[str]:
-    """Total, average, percentiles and the slowest tests."""
+def statistics(results: Sequence[Result], most: int = SLOWEST) -> Iterator[str]:
+    """Total, average, percentiles and the slowest tests, ``most`` of them."""
     ran = sorted((result for result in results if result.status != "skip"), key=lambda result: result.ms)
     times = [result.ms for result in ran]
     if not times:
@@ -140,9 +174,10 @@ def statistics(results: Sequence[Result]) -> Iterator[str]:
         f"  p95={percentile(0.95):.0f} ms  p99={percentile(0.99):.0f} ms"
     )
     yield ""
-    slowest = ran[:-11:-1]
+    slowest = ran[::-1][:most]
     yield f"Slowest {len(slowest)} tests:"
-    yield from (f"  {result.ms:6.0f} ms  {result.name}" for result in slowest)
+    for result in slowest:
+        yield f"  {result.ms:6.0f} ms  {result.name}{f' [{result.file}]' if result.file else ''}"
 
 
 @contextmanager

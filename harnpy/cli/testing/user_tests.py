@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import chdir, closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from os import cpu_count, walk
 from pathlib import Path
 from time import perf_counter, sleep
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
-from harnpy.cli import FAILED, OK, console
+from harnpy.cli import FAILED, NOTHING, OK, console
 from harnpy.cli.console import complain, counted, paint, say
 from harnpy.cli.project_setup import require_trust
 from harnpy.cli.testing import test_results
 from harnpy.cli.testing.sandbox import Outcome, run_program
-from harnpy.cli.testing.test_results import Result, Tally, tally
+from harnpy.cli.testing.test_results import Result, tally
 from harnpy.cli.testing.worker_processes import worker_processes
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import SyntaxFault
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Seconds of quiet after a change before `--watch` runs again.
 _DEBOUNCE = 0.1
+#: Lines of a test's output that the report shows, the last ones.
+_MOST_LINES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,10 @@ class Options:
     coverage: bool = False
     lcov: Path | None = None
     html: Path | None = None
+    verbose: bool = False
+    durations: int | None = None
+    junit: Path | None = None
+    json: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,7 @@ def run_tests(
 ) -> FileRun:
     """Run the tests of one file. Their working directory is the file's."""
     if file.error:
-        return FileRun([Result("<file error>", "fail", 0.0, file.error)])
+        return FileRun([Result("<file error>", "fail", 0.0, file.error, file=str(file.path))])
     path = file.path.resolve()
     run_test = partial(
         run_program,
@@ -101,23 +107,25 @@ def run_tests(
     )
     if not covered:
         with chdir(path.parent):
-            return FileRun([_judged(test, run_test(entry=test)) for test in file.tests])
+            return FileRun([_judged(file, test, run_test(entry=test)) for test in file.tests])
     from harnpy.cli.testing.coverage import Coverage
 
     coverage = Coverage(left_out=is_test)
     with chdir(path.parent):
-        results = [_judged(test, run_test(entry=test, attach=coverage.attach)) for test in file.tests]
+        results = [_judged(file, test, run_test(entry=test, attach=coverage.attach)) for test in file.tests]
     return FileRun(results, coverage.files())
 
 
-def _judged(test: str, outcome: Outcome) -> Result:
+def _judged(file: TestFile, test: str, outcome: Outcome) -> Result:
     failure = _failure(outcome)
-    return Result(test, "fail" if failure else "pass", outcome.ms, failure)
+    status: Literal["pass", "fail"] = "fail" if failure else "pass"
+    return Result(test, status, outcome.ms, failure, file=str(file.path), output=outcome.output)
 
 
 def _failure(outcome: Outcome) -> str:
     if outcome.error is not None:
-        return outcome.report.rstrip("\n").replace("error: compile error: ", "Compile error: ", 1)
+        report = outcome.report.rstrip("\n").replace("error: compile error: ", "Compile error: ", 1)
+        return "\n".join([report, *map(console.harmless, outcome.difference)])
     return f"exit({outcome.exit_code})" if outcome.exit_code else ""
 
 
@@ -153,22 +161,28 @@ def _run_once(options: Options) -> int:
     files = find_tests(options.path, options.filter)
     count = sum(max(len(file.tests), 1) for file in files)
     if not count:
-        say("No test pipelines found")
-        return OK
+        complain(
+            f"No test pipelines found in {options.path}"
+            if options.filter is None
+            else f"no test matches `--filter {options.filter}`"
+        )
+        return NOTHING
     require_trust(file.path for file in files)
-    say(f"Running {counted(count, 'test')} from {counted(len(files), 'file')}...\n")
+    if not options.json:
+        say(f"Running {counted(count, 'test')} from {counted(len(files), 'file')}...\n")
     start = perf_counter()
     results: list[Result] = []
     measured: list[FileCoverage] = []
     with closing(_run_files(files, options)) as runs, test_results.progress(count) as note:
-        for file, found in zip(files, runs, strict=True):
+        for found in runs:
             measured += found.coverage
             for result in found.results:
                 results.append(result)
-                _say_result(result, file)
+                _say_result(result, options)
                 note(result)
-    say()
-    say(_summary(tally(results), (perf_counter() - start) * 1000))
+    _say_summary(results, (perf_counter() - start) * 1000, options)
+    if options.junit:
+        test_results.write_junit(options.junit, results, quiet=options.json)
     if options.coverage:
         from harnpy.cli.testing.coverage import write_reports
 
@@ -192,16 +206,40 @@ def _run_files(files: list[TestFile], options: Options) -> Generator[FileRun]:
         yield from mapper(work, files)
 
 
-def _say_result(result: Result, file: TestFile) -> None:
-    say(test_results.status_line(result, place=str(file.path), timed=result.status == "pass"))
-    for line in result.detail.split("\n") if result.detail else ():
+def _say_result(result: Result, options: Options) -> None:
+    if options.json:
+        say(result.as_user_test(options.verbose))
+        return
+    say(test_results.status_line(result, place=result.file, timed=result.status == "pass"))
+    for line in details(result, options.verbose):
         say(f"        {line}".rstrip())
 
 
-def _summary(count: Tally, ms: float) -> str:
+def details(result: Result, verbose: bool) -> Iterator[str]:
+    """Yield the lines below that of a test: why it failed, and what it wrote, if it failed or `verbose`."""
+    if result.detail:
+        yield from result.detail.split("\n")
+    if result.output and (verbose or result.status == "fail"):
+        lines = result.output.removesuffix("\n").split("\n")
+        yield "output:"
+        if len(lines) > _MOST_LINES:
+            yield f"  … {counted(len(lines) - _MOST_LINES, 'line')} before"
+        yield from (f"  {line}" for line in lines[-_MOST_LINES:])
+
+
+def _say_summary(results: list[Result], ms: float, options: Options) -> None:
+    count = tally(results)
+    if options.json:
+        say(count.as_user_tests(ms))
+        return
     failed = f"{count.failed} failed, " if count.failed else ""
     text = f"{count.passed} passed, {failed}{count.total} total ({ms:.0f} ms)"
-    return paint(text, "red" if count.failed else "green", sys.stdout)
+    say()
+    say(paint(text, "red" if count.failed else "green", sys.stdout))
+    if options.durations is not None:
+        say()
+        for line in test_results.statistics(results, options.durations):
+            say(line)
 
 
 def _run_for_ever(options: Options) -> NoReturn:

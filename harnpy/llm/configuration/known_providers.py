@@ -243,6 +243,15 @@ class KnownProviders:
     def available_names(self) -> list[str]:
         return [name for name in self.names() if self.available(name)]
 
+    def keys_found(self, name: str) -> list[str]:
+        """Return where the provider's keys are: the variables that are set, and its `api_key`, by name."""
+        entry = self.find(name)
+        if entry is None or self._is_untrusted(name):
+            return []
+        of_keys = (*entry.token_envs, *entry.auth_envs, *filter(None, [entry.credentials_env]))
+        found = list(filter(self._variables(name), of_keys))
+        return [*found, f"api_key in {self._source}"] if entry.api_key else found
+
     def require(self, name: str) -> None:
         """Raise `OptionError` when no call of the provider could be made."""
         if name == MOCK:

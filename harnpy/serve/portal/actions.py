@@ -76,7 +76,7 @@ async def answer(service: Service, caller: Caller, id: str, form: Form) -> Respo
         body = t.Answer(decision="deny", reason=form.get("reason", ""))
     request = await service.answer(caller, id, body)
     if request.session is not None:
-        return see(_page(request.session))
+        return see(_page(request.session, form.get("client") or None))
     return see(address("runs", request.run) if request.run else "/")
 
 

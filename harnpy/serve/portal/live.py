@@ -77,6 +77,8 @@ class Follower:
         self._tokens = 0
         #: Events of the step that makes the next message.
         self._steps: list[t.Event] = []
+        #: When the regions were made last, and whether they are older than what was said.
+        self._looked, self._is_stale = 0.0, False
         #: The turn that has ended last.
         self._ended = 0
 
@@ -89,7 +91,8 @@ class Follower:
         for part in self._changed():
             yield part
         items: AsyncIterator[t.Event | t.Chunk | None] = _looking(
-            service.watch(caller, id, after=after), lambda: self._session.running is not None
+            service.watch(caller, id, after=after),
+            lambda: self._is_stale or self._session.running is not None,
         )
         try:
             async for item in items:
@@ -102,15 +105,24 @@ class Follower:
                 else:
                     async for part in self._said(item):
                         yield part
-                    if item.type in _QUIET:
+                    if item.type in _QUIET or not self._is_due(item):
                         continue
-                self._session = await service.session(caller, id)
+                self._session, self._is_stale = await service.session(caller, id), False
+                self._looked = asyncio.get_running_loop().time()
                 for part in self._changed():
                     yield part
         except Refused as refused:
             if refused.code != "gone":
                 raise
             yield frame("gone", {})
+
+    def _is_due(self, event: t.Event) -> bool:
+        """Return whether the regions are to be looked at now. Messages only change figures: a look each
+        second is enough.
+        """
+        now = asyncio.get_running_loop().time()
+        self._is_stale = event.type in SAID and now - self._looked < _SECOND
+        return not self._is_stale
 
     async def _said(self, event: t.Event) -> AsyncIterator[bytes]:
         """Yield what an event changes of what was said."""

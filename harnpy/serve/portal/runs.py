@@ -83,14 +83,7 @@ async def requests_of(service: Service, caller: Caller, id: str) -> list[t.Reque
 
 async def steps_of(service: Service, caller: Caller, run: t.Run) -> list[t.RunStep]:
     """Return the steps that a run has."""
-    found: list[t.RunStep] = []
-    events = service.run_events(caller, run.id)
-    async for step in events:
-        if step is not None:
-            found.append(step)
-        if step is None or len(found) >= run.steps:
-            break
-    return found
+    return await service.run_steps(caller, run.id)
 
 
 def run_regions(
@@ -134,8 +127,8 @@ def _facts(run: t.Run) -> Markup:
 
 
 def _verbs(run: t.Run) -> Child:
+    again = button("Resume", address("runs", run.id, "resume"))
     if run.status in ENDED:
-        again = button("Resume", address("runs", run.id, "resume"))
         return element("div", again, class_="inline") if run.status != COMPLETED else None
     steer = element(
         "form",
@@ -146,7 +139,7 @@ def _verbs(run: t.Run) -> Child:
         class_="inline live",
     )
     stop = button("Cancel the run", address("runs", run.id, "cancel"), kind="danger")
-    return element("div", steer, stop, class_="inline")
+    return element("div", steer, again if run.left else None, stop, class_="inline")
 
 
 def _steps(run: t.Run, steps: Sequence[t.RunStep]) -> Markup:

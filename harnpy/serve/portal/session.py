@@ -156,13 +156,15 @@ def _about(session: t.Session) -> Markup:
 def regions_of(session: t.Session, tokens: int, caller: Caller, client: str) -> dict[str, Markup]:
     """Return the regions by their ids, for a page that is called ``client`` where it takes control."""
     may_write = caller.may("write")
-    requests = [request_card(request, caller.may("approve")) for request in session.requests]
+    # Forms of a page in control lead back to a page in control.
+    own = client if session.controller == client else None
+    requests = [request_card(request, caller.may("approve"), own) for request in session.requests]
     made: dict[str, tuple[str, Child]] = {
         "state": ("span", markup.pill("running") if session.running else state_of(session)),
         "facts": ("div", _facts(session, tokens)),
         "requests": ("div", requests),
         "control": ("div", _control(session, client, may_write)),
-        "running": ("div", _running(session) if may_write else None),
+        "running": ("div", _running(session, own) if may_write else None),
         "people": ("section", _people(session, client)),
         "branches": ("section", _branches(session)),
     }
@@ -183,12 +185,13 @@ def _facts(session: t.Session, tokens: int) -> Markup:
     return markup.facts(figures)
 
 
-def request_card(request: t.Request, may_answer: bool) -> Markup:
+def request_card(request: t.Request, may_answer: bool, client: str | None = None) -> Markup:
     """Show what waits for a person, with a form for the reply."""
     is_approval = request.kind == "approval"
     id = f"answer-{request.id}"
     name, label = ("reason", "Reason") if is_approval else ("answer", "Answer")
     reply = [
+        element("input", type="hidden", name="client", value=client) if client else None,
         element("label", label, for_=id, class_="unseen"),
         element(
             "input", id=id, name=name, required=not is_approval, autocomplete="off",
@@ -266,10 +269,11 @@ def _composer(session: t.Session, client: str | None) -> Markup:
     )  # fmt: skip
 
 
-def _running(session: t.Session) -> Markup | None:
+def _running(session: t.Session, client: str | None) -> Markup | None:
     if session.running is None:
         return None
-    stop = button("Cancel", address("sessions", session.id, "cancel"), kind="danger", hint="End the turn")
+    action, fields = address("sessions", session.id, "cancel"), {"client": client} if client else {}
+    stop = button("Cancel", action, kind="danger", hint="End the turn", **fields)
     return element("div", element("p", markup.pill("running")), stop, class_="line")
 
 

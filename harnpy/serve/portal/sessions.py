@@ -207,12 +207,18 @@ def _side(info: t.Info, said: Sequence[t.Entry], names: Mapping[str, str], prefi
 async def search_page(service: Service, caller: Caller, query: Mapping[str, str]) -> HTMLResponse:
     sought = query.get("q", "").strip()
     hits = (await service.search(caller, sought)).hits if sought else []
+    known = (await service.sessions(caller)).sessions if hits else []
+    titles = {info.id: title_of(info) for info in known}
     nothing = "Nothing was said like that." if sought else "Type what you look for into the field at the top."
     return page(
         f"Search: {sought}" if sought else "Search",
         element("h1", joined("What was said about ", element("q", sought)) if sought else "Search"),
         element("p", markup.plural(len(hits), "hit"), class_="note") if hits else None,
-        element("ol", [_hit(hit, sought) for hit in hits], class_="bare hits")
+        element(
+            "ol",
+            [_hit(hit, titles.get(hit.session, hit.session), sought) for hit in hits],
+            class_="bare hits",
+        )
         if hits
         else element("p", nothing, class_="empty"),
         caller=caller,
@@ -220,11 +226,11 @@ async def search_page(service: Service, caller: Caller, query: Mapping[str, str]
     )
 
 
-def _hit(hit: t.Hit, sought: str) -> Markup:
+def _hit(hit: t.Hit, title: str, sought: str) -> Markup:
     where = address("sessions", hit.session, before=hit.seq + 1)
     head = element(
         "p",
-        element("a", hit.session, href=f"{where}#e{hit.seq}"),
+        element("a", title, href=f"{where}#e{hit.seq}"),
         element("span", f"{hit.type.replace('_', ' ')} {hit.seq}", class_="note"),
     )
     return element("li", head, element("p", _marked(hit.text, sought), class_="plain"))

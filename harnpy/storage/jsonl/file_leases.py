@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from harnpy.formats.json import refuse_depth
 from harnpy.storage.errors import CorruptLog
 from harnpy.storage.jsonl.layout import Folder, disk_errors, file_name, locked
 from harnpy.storage.leases import PAUSE, Held, Lease, Machine, check_fence, refusal, wall
@@ -75,6 +76,10 @@ class FileLeases:
                 with self._place(key) as place:
                     self._leave(key, place, ticket)
                 raise
+
+    def holder(self, key: str) -> str | None:
+        with self._place(key) as place:
+            return None if place.held is None else place.held.holder(self._machine)
 
     @contextmanager
     def fenced(self, fence: Lease) -> Iterator[None]:
@@ -171,8 +176,9 @@ class FileLeases:
     def _read(self, file: str) -> Place:
         line = (self.folder.read(file + LEASE_SUFFIX) or b"").partition(b"\n")[0].strip(b"\0")
         try:
+            refuse_depth(line)
             return _PLACE.decode(line) if line else Place()  # a power cut may leave an empty file, or zeros
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, ValueError) as error:
             from harnpy.formats.mismatch import unread
 
             raise CorruptLog(self.folder.where(file + LEASE_SUFFIX), unread(line, Place)) from error

@@ -21,6 +21,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from harnpy.formats.json import refuse_depth
 from harnpy.storage.contract import Row
 from harnpy.storage.errors import NoStore, SchemaTooNew, StorageError, StoreBusy, StoreFull, StoreUnreachable
 from harnpy.world.files import PRIVATE, SHARED, make_directories, open_file
@@ -345,8 +346,9 @@ def _found_format(root: Folder, url: str) -> Format | None:
     if content is None:
         return None
     try:
+        refuse_depth(content)
         found = msgspec.json.decode(content, type=Format)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, ValueError):
         found = Format()
     if found.format != _NAME:
         raise StorageError(f"{url} is not a store: {root.where(_FORMAT_FILE)} is of something else")
@@ -502,6 +504,11 @@ def checked_line(line: bytes) -> None:
             raise BadLine("bad checksum")
     elif line.startswith(_OURS):
         raise BadLine("no checksum")
+    else:
+        try:
+            refuse_depth(line)
+        except ValueError as error:
+            raise BadLine(str(error)) from None
 
 
 def brief_of(line: bytes) -> Brief:

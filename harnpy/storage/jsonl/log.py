@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
+from harnpy.formats.json import refuse_depth
 from harnpy.storage.contract import Row
 from harnpy.storage.errors import CorruptLog, SchemaTooNew
 from harnpy.storage.jsonl import layout
@@ -217,8 +218,11 @@ def cached_state(folder: Folder | None, file: str) -> Cached | None:
         return None
     try:
         content = folder.read(file + CACHE_SUFFIX)
-        return None if content is None else _CACHED.decode(content)
-    except (OSError, msgspec.DecodeError):
+        if content is None:
+            return None
+        refuse_depth(content)
+        return _CACHED.decode(content)
+    except (OSError, msgspec.DecodeError, ValueError):
         return None
 
 

@@ -86,14 +86,18 @@ class PostgresLeases:
         return lease
 
     def holder(self, key: str) -> str | None:
-        """Return who has the lease, None when it was let go."""
+        found = self._database.read(_HELD, {"key": key})
+        return found[0][0] if found and not self._machine.is_gone(found[0][0]) else None
+
+    def _last(self, key: str) -> str | None:
+        """Return whose the lease is or was until it expired, None when it was let go."""
         found = self._database.read(_HOLDER, {"key": key})
         return found[0][0] if found else None
 
     def renew(self, lease: Lease) -> float:
         found = self._row(_RENEW, {**_identity(lease), "ttl": lease.ttl})
         if found is None:
-            raise LeaseLost(lease.key, self.holder(lease.key))
+            raise LeaseLost(lease.key, self._last(lease.key))
         return float(found[0])
 
     def release(self, lease: Lease) -> None:

@@ -471,11 +471,17 @@ class PostgresStore(BaseStore):
         return dict(self._database.read(_VERSIONS, {"kind": kind, "names": [*names]}))
 
     def news(self, kind: str, known: Mapping[str, int], timeout: float) -> dict[str, int]:
+        ends = time.monotonic() + timeout
         with self._listener.watching(kind, *known) as announced:
-            found = self.versions(kind, [*known])
-            if found != known or not announced.wait(timeout):
-                return found
-        return self.versions(kind, [*known])
+            while True:
+                found = self.versions(kind, [*known])
+                left = ends - time.monotonic()
+                if found != known or left <= 0:
+                    return found
+                if not announced.wait(min(left, _POLL)) and left <= _POLL:
+                    return found  # nothing was announced since
+                # It may have been what this look had seen already.
+                announced.clear()
 
     def fsck(self, *, repair: bool = False) -> FsckReport:
         return fsck(self._database, repair=repair)

@@ -49,6 +49,11 @@ class SqliteLeases:
         self._mine[key, lease.token] = lease
         return lease
 
+    def holder(self, key: str) -> str | None:
+        with self._connections.reading() as db:
+            held = find_lease(db, key)
+        return None if held is None else held.holder(self._machine)
+
     def _wait(self, key: str, owner: str, ttl: float, gives_up: float, check: Check | None) -> Lease | None:
         """Stand in the queue until the lease is ours, or the time is over."""
         ticket = self._transact(lambda cursor: self._draw(cursor, key))

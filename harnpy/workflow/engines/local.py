@@ -119,6 +119,7 @@ class LocalEngine:
         #: What was said to be unreadable already.
         self._skipped: set[str] = set()
         self._closed = Event()
+        self._taker = _Worker(self, (), MANY)
         #: What this engine works on, by the ids of the runs.
         self._attempts: dict[str, Attempt] = {}
         self._lock = Lock()
@@ -529,6 +530,25 @@ class LocalEngine:
                 self._rest(max(_PAUSE, _SHARE * (monotonic() - began)), stop)
         finally:
             self._give_back(worker.attempts, self._grace)
+
+    def take_up(self, is_ours: Callable[[RunHead], bool]) -> None:
+        """Work on the runs in no queue that nobody works on any more, as `work` does: on those that
+        ``is_ours``."""
+        self._check_open()
+        heads = open_runs(self.store, self.skip, "")
+        self._taker._take_up((), [(head, run) for head, run in heads if is_ours(run)])
+
+    @property
+    def at_work(self) -> list[str]:
+        """The ids of the runs that this engine works on."""
+        return [attempt.run_id for attempt in self._working() if attempt.lost is None]
+
+    def give_back(self) -> int:
+        """Leave the runs that this engine works on to others, who go on behind the last recorded step.
+        Return how many those are."""
+        left = [attempt for attempt in self._working() if attempt.lost is None]
+        self._give_back(left, 0.0)
+        return sum(attempt.lost is not None for attempt in left)
 
     def _rest(self, seconds: float, stop: Event | None) -> None:
         """Wait for so many seconds, for news or until the worker is to stop."""

@@ -13,6 +13,7 @@ from harnpy.check.allow import silenced
 from harnpy.check.findings import Finding
 from harnpy.check.lint.fixing import fix_all
 from harnpy.check.lint.rules import lint
+from harnpy.check.lint.settings import Settings
 from harnpy.cli.testing.conformance import Case, find_cases
 from harnpy.cli.testing.sandbox import Outcome, run_program
 from harnpy.syntax.diagnostic import SyntaxFault
@@ -26,6 +27,9 @@ from tests.vm.differential.programs import program_of
 #: What may differ: where lines stand, and what a misspelt name is near to, as variables get other names.
 _BESIDE = re.compile(r"\bline \d+|:\d+:\d+|^ *\d+ \||did you mean `\w+`", re.MULTILINE)
 
+#: With the rule that most programs have something to fix for.
+SETTINGS = Settings(enabled=["blank-line-between-items"])
+
 
 def _cases() -> list[Case]:
     cases = [case for case in find_cases(ROOT) if case.kind == "expected"]
@@ -38,7 +42,7 @@ def _fixed(file: Path, source: str) -> str:
 
     def look(text: str) -> list[Finding]:
         imports = vm.imports_of(text, str(file.parent))
-        return silenced(text, lint(text, parse(text), str(file), knowledge, imports))
+        return silenced(text, lint(text, parse(text), str(file), knowledge, imports, SETTINGS))
 
     return fix_all(source, look)[0]
 

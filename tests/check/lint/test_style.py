@@ -142,8 +142,8 @@ CASES = [
     Case(DOC, "/** far away */\n\npub fn f() { 1 }", "public function `f` is missing a `/** */` doc comment"),
     Case(
         LEGACY,
-        "// one\nfn f() { 1 }",
-        "plain `//` doc comment(s) above this item should use `/** */` form",
+        "/// one\nfn f() { 1 }",
+        "`///` doc comment(s) above this item should use `/** */` form",
         "/** one */\nfn f() { 1 }",
     ),
     Case(
@@ -160,8 +160,8 @@ CASES = [
     ),
     Case(
         LEGACY,
-        "// a glob: **/*.harn\nfn f() { 1 }",
-        "plain `//` doc comment(s) above this item should use `/** */` form",
+        "/// a glob: **/*.harn\nfn f() { 1 }",
+        "`///` doc comment(s) above this item should use `/** */` form",
     ),
     Case(HEADER, "// plain\nf()", _HEADER, "/** My file */\n\n// plain\nf()"),
     Case(HEADER, "#!/usr/bin/env harnpy\nf()", _HEADER, "#!/usr/bin/env harnpy\n/** My file */\n\nf()"),
@@ -235,6 +235,7 @@ SILENT = [
     "/** doc */\n// for maintainers\nfn f() { 1 }",
     "// harnpy: allow unused-function\nfn f() { 1 }",
     "// ----- tools -----\nfn f() { 1 }",
+    "// for those who read the file\nfn f() { 1 }",
     "// about what follows\n\nfn f() { 1 }",
     "let a = 1\nlet b = 2\nf()",
     'import "std/a"\nimport "std/b"\nimport { x } from "std/b"\nimport "a"',

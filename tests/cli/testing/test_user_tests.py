@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -73,10 +75,74 @@ def test_one_green_test(harnpy: Command, project) -> None:
     assert done.returncode == 0
 
 
-def test_output_is_discarded(harnpy: Command, project) -> None:
-    project({"x.harn": 'pipeline test_loud(t) { println("noise")\neprintln("noise") }'})
-    done = harnpy("test", "x.harn")
-    assert "noise" not in done.stdout + done.stderr
+def test_output_is_shown_of_tests_that_fail_or_on_request(in_process: Command, project) -> None:
+    loud = 'println("said")\neprintln("told")\n'
+    failing = f"for n in range(120) {{ println(n) }}\n{loud}throw 1"
+    project({"x.harn": f"pipeline test_loud(t) {{ {loud} }}\npipeline test_fails(t) {{ {failing} }}"})
+    done = in_process("test", "x.harn")
+    heading = "        output:\n"
+    assert done.stdout.count(heading) == 1
+    shown = done.stdout.partition(heading)[2].splitlines()
+    assert shown[:2] == ["          … 22 lines before", "          22"]
+    assert shown[99:101] == ["          said", "          told"]
+    assert done.stderr == ""
+    passing = in_process("test", "x.harn", "-v", "--filter", "loud").stdout
+    assert f" ms)\n{heading}          said\n          told\n" in passing
+
+
+LONG = '[1, 2, 3, 4, 5, 6, 7, 8].map({ n -> "item ${n} of the list" })'
+
+
+@pytest.mark.parametrize(
+    ("values", "lines"),
+    [
+        ('"1", 1', ["expected: 1", 'actual:   "1"']),
+        ('{a: 1}, {a: 2}, "no"', ["expected: {a: 2}", "actual:   {a: 1}"]),
+        (
+            '"a\\nb\\nc\\nd\\ne", "a\\nb\\nc\\nd\\nf"',
+            ["- expected", "+ actual", "  …", "  c", "  d", "- f", "+ e"],
+        ),
+        (
+            f"{LONG} + [true], {LONG} + [false]",
+            [
+                *("- expected", "+ actual", "  …", '    "item 7 of the list",', '    "item 8 of the list",'),
+                *("-   false", "+   true", "  ]"),
+            ],
+        ),
+    ],
+)
+def test_both_values_of_assert_eq_are_shown(values: str, lines: list[str], tmp_path: Path) -> None:
+    program = tmp_path / "x.harn"
+    program.write_text(f"pipeline test_x(t) {{ assert_eq({values}) }}", encoding="utf-8")
+    (result,) = user_tests.run_tests(user_tests.TestFile(program, ("test_x",)), 30_000).results
+    assert result.detail.splitlines()[-len(lines) :] == lines
+
+
+def test_json(in_process: Command, project) -> None:
+    project(TWO_FILES | {"tests/a.harn": 'pipeline test_x(t) { println("é")\n throw 1 }'})
+    done = in_process("test", "--json", "--junit", "j.xml")
+    failed, passed, counts = map(json.loads, done.stdout.splitlines())
+    assert failed.pop("ms") > 0
+    assert failed.pop("error").startswith("error: Thrown: 1\n  --> tests/a.harn:2:2\n")
+    assert failed == {"name": "test_x", "file": "tests/a.harn", "status": "fail", "output": "é\n"}
+    assert passed.keys() == {"name", "file", "status", "ms"}
+    assert {**counts, "ms": 0} == {"passed": 1, "failed": 1, "total": 2, "ms": 0}
+    assert done.returncode == 1
+
+
+def test_junit_and_durations(in_process: Command, project, tmp_path: Path) -> None:
+    project(TWO_FILES | {"tests/c.harn": 'pipeline test_x(t) { println("a<b\x01")\n throw 1 }'})
+    out = in_process("test", "--durations=2", "--junit", "j.xml").stdout
+    assert out.endswith("JUnit XML written to j.xml\n")
+    assert "Slowest 2 tests:\n" in out
+    assert re.search(r"^ +\d+ ms  \w+ \[tests/.*\.harn\]$", out, re.MULTILINE)
+    suite = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert suite.attrib.items() >= {"tests": "4", "failures": "2"}.items()
+    cases = {(case.get("classname"), case.get("name")): case for case in suite}
+    assert cases["tests/deep/b.harn", "checks"].find("failure") is None
+    assert cases["tests/c.harn", "test_x"].findtext("system-out") == "a<b�\n"
+    assert cases["tests/c.harn", "test_x"].findtext("failure").startswith("error: Thrown: 1\n")
+    assert "Slowest 4 tests:" in in_process("test", "--timing", "tests").stdout
 
 
 def test_each_test_is_a_program_of_its_own(harnpy: Command, project) -> None:
@@ -145,10 +211,17 @@ def test_models_that_cost_money_are_off(monkeypatch: pytest.MonkeyPatch) -> None
     assert environment.get("HARN_LLM_PROVIDER") == "other"
 
 
-def test_nothing_found(harnpy: Command, project) -> None:
-    project({"tests/a.harn": "let a = 1"})
-    done = harnpy("test")
-    assert (done.stdout, done.returncode) == ("No test pipelines found\n", 0)
+@pytest.mark.parametrize("mode", [(), ("conformance",)])
+def test_nothing_selected(in_process: Command, project, mode: tuple[str, ...]) -> None:
+    project(
+        {"tests/a.harn": "pipeline test_a(t) { 1 }", "conformance/a.harn": "", "conformance/a.expected": ""}
+    )
+    done = in_process("test", *mode, "--filter", "nope")
+    assert (done.stdout, done.stderr, done.returncode) == ("", "no test matches `--filter nope`\n", 5)
+    project({"empty/a.harn": "let a = 1"})
+    done = in_process("test", *mode, *(("--root", "empty") if mode else ("empty",)))
+    told = "No .harn conformance tests found under" if mode else "No test pipelines found in"
+    assert (done.stdout, done.stderr, done.returncode) == ("", f"{told} empty\n", 5)
 
 
 def test_parallel_keeps_the_order(harnpy: Command, project) -> None:
@@ -167,7 +240,8 @@ def test_missing_path(harnpy: Command) -> None:
         ([], "no path specified and no tests/ directory found"),
         (["a", "b"], "only `harnpy test conformance` accepts a second positional target"),
         (["x.harn", "--jobs", "2"], "`--jobs` does not apply to user tests"),
-        (["x.harn", "--json"], "`--json` does not apply to user tests"),
+        (["x.harn", "--json", "--watch"], "`--json` and `--watch` exclude each other"),
+        (["x.harn", "--durations=0"], "invalid value for '--durations': expected an int >= 1"),
         (["protocols"], "`harnpy test protocols` is not supported by this version of harnpy"),
     ],
 )

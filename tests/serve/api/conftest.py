@@ -201,8 +201,8 @@ class Socket:
 
 
 @asynccontextmanager
-async def served(url: str = "memory:", agents: Any = None):
-    runtime = SessionRuntime(url, share_chunks=True)
+async def served(url: str = "memory:", agents: Any = None, **options: Any):
+    runtime = SessionRuntime(url, share_chunks=True, **options)
     service = Service(runtime, Answering() if agents is None else agents)
     try:
         yield Api(service)

@@ -7,10 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import closing
+
+import pytest
 
 from harnpy.client import types as t
 from harnpy.serve.service import Caller, Service
 from harnpy.session.runtime import SessionRuntime
+from harnpy.world.clock import RealClock
 from tests.serve.api.conftest import Answering, served
 
 PATH = "/v1/sessions/s"
@@ -70,10 +74,50 @@ def test_turns_that_fail_are_cancelled_or_cannot_begin(run):
     run(test())
 
 
-def test_a_server_that_stops_hands_its_turn_on(run, tmp_path):
+def test_a_turn_that_a_fork_or_a_rewind_has_cut_is_stopped(run):
+    async def test():
+        async with served() as api:
+            ann = api.as_("ann", "write", "approve")
+            await ann.post("/v1/sessions", json={"id": "s"})
+            await sent(ann, "use a tool", "k")
+            while not (asked := (await ann.get("/v1/requests?session=s")).json()["requests"]):
+                await asyncio.sleep(0.01)
+            await ann.post(f"/v1/requests/{asked[0]['id']}", json={"decision": "allow"})
+            await sent(ann, "", "k", wait=True)
+            events = (await ann.get(f"{PATH}/events")).json()["events"]
+            middle = next(each["seq"] for each in events if each["type"] == "approval_requested")
+            await ann.post(f"{PATH}/fork", json={"id": "f", "at": middle})
+            await ann.post(f"{PATH}/rewind", json={"to": middle})
+            for path in (PATH, "/v1/sessions/f"):
+                assert (await ann.get(f"{path}/turns/k")).json()["status"] == "stopped"
+                found = (await ann.get(path)).json()
+                assert (found["running"], found["requests"]) == (None, [])
+                assert (await ann.post(f"{path}/cancel")).json() == {"cancelled": False}
+            assert (await sent(ann, "", "k", wait=True)).json()["status"] == "stopped"
+
+    run(test())
+
+
+class Off(RealClock):
+    """The clock of a machine that is so many hours ahead."""
+
+    def __init__(self, hours):
+        self._hours = hours
+
+    def now(self):
+        return super().now() + 3600 * self._hours
+
+
+@pytest.mark.parametrize("behind", [0, 1])
+def test_a_server_that_stops_hands_its_turn_on(run, tmp_path, behind):
+    """Whatever the clocks of their machines say."""
+
     async def test():
         url = f"sqlite:{tmp_path}/s.db"
-        async with served(url) as first, served(url) as second:
+        async with served(url, clock=Off(-behind)) as first, served(url) as second:
+            with closing(SessionRuntime(url, clock=Off(1))) as ahead:
+                ahead.create(id="ahead")
+            assert await second.service.recover() == 0
             ann = first.as_("ann")
             await ann.post("/v1/sessions", json={"id": "s"})
             await sent(ann, [{"content": "please"}, {"content": "wait"}], "k", timeout=60)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harnpy.net.admission import Bounds
+from harnpy.serve import door
 from harnpy.serve.door import LONGEST_BODY
 from harnpy.serve.site import Site
 from tests.serve.door.asking import HOST, ORIGIN, Asked, arriving, request
@@ -348,6 +349,86 @@ async def test_streams_end_when_the_server_closes() -> None:
     await begun.wait()
     asked.door.close()
     assert (await watching).body == b"1"
+
+
+async def watched(scope: Any, receive: Any, send: Any) -> None:
+    """A stream, or a web socket, that ends when its reader is gone."""
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept", "headers": []})
+    else:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"1", "more_body": True})
+    while not (await receive())["type"].endswith("disconnect"):
+        pass
+
+
+@in_loop
+async def test_open_streams_are_bounded() -> None:
+    asked = Asked(watched, KEYED, bounds=Bounds(lasting=3, lasting_per_caller=1))
+    ada, bob = ({"authorization": f"Bearer {asked.token(name)}"} for name in ("ada", "bob"))
+    key, events = {"x_api_key": KEY}, {"accept": "text/event-stream"}
+    opened = [
+        asyncio.create_task(asked.ask("GET", "/v1/sessions/a/events", **each, **events))
+        for each in (ada, key, key)  # a whole application may stand behind a key
+    ]
+    await until(lambda: asked.door._lasting._in_all == 3)
+    for who, status in ((ada, 429), (bob, 503)):
+        for method, path, headers in (
+            ("GET", "/v1/sessions/a/events", events),
+            ("GET", "/sessions/a/live", {}),
+            ("POST", "/v1/sessions/a/send", {}),
+        ):
+            reply = await asked.ask(method, path, **who, **headers)
+            assert (reply.status, reply.headers["retry-after"]) == (status, "1"), path
+        assert (await socket(asked, **who))[0]["status"] == status
+    asked.door.close()
+    assert [(await each).body for each in opened] == [b"1"] * 3
+    assert not asked.door._lasting.callers
+
+
+def test_what_is_open_ends_with_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "_AGAIN", 0.01)
+
+    @in_loop
+    async def test() -> None:
+        asked = Asked(watched, KEYED)
+        token, other = asked.token("ada"), asked.token("bob")
+        headers = {"authorization": f"Bearer {token}"}
+        stream, stays = (
+            asyncio.create_task(asked.ask("GET", "/sessions/a/live", authorization=f"Bearer {each}"))
+            for each in (token, other)
+        )
+        control = asyncio.create_task(socket(asked, {"type": "websocket.receive", "text": "hi"}, **headers))
+        await until(lambda: asked.door._lasting._in_all == 3)
+        asked.sessions.expire(token)
+        assert (await stream).body == b"1"
+        assert (await control)[-1] == {"type": "websocket.close", "code": 4401}
+        assert not stays.done()
+        stays.cancel()
+
+    test()
+
+
+@in_loop
+async def test_the_token_of_a_message_is_looked_up() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept", "headers": []})
+        asked.sessions.expire(token)
+        assert await receive() == {"type": "websocket.disconnect", "code": 4401}
+
+    asked = Asked(app)
+    token = asked.token("ada")
+    text = {"type": "websocket.receive", "text": "{}"}
+    sent = await socket(asked, text, authorization=f"Bearer {token}")
+    assert sent[-1] == {"type": "websocket.close", "code": 4401}
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not is_so():
+            await asyncio.sleep(0.001)
 
 
 @in_loop

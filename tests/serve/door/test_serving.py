@@ -82,7 +82,7 @@ def test_a_turn_is_left_to_the_next_server_and_ends_while_that_drains(popen: Pop
     assert first.ask("POST", "/v1/sessions/a/send", {"prompt": "go"}, **{"idempotency-key": "k1"})[0] == 202
     os.close(os.open(tmp_path / "bell", os.O_RDWR))
     wait_until(lambda: "tool_started" in str(first.ask("GET", "/v1/sessions/a/events")))
-    assert first.end() == ("[harn] serve: 1 turn left to the next server\n", 0)
+    assert first.end() == ("[harn] serve: 1 turn or run left to the next server\n", 0)
 
     second = Process(popen, tmp_path, "--grace", "60", "--log-format", "json")
     assert second.ask("GET", turn)[1]["status"] == "running"
@@ -173,7 +173,7 @@ def test_without_keys_a_link_is_printed_and_a_second_signal_is_quick(popen: Pope
         server.process.send_signal(signal.SIGINT)
         wait_until(lambda: server.ask("GET", "/healthz")[0] == 503)
         server.process.send_signal(signal.SIGINT)
-        assert server.process.communicate(timeout=60)[1].endswith("1 turn left to the next server\n")
+        assert server.process.communicate(timeout=60)[1].endswith("1 turn or run left to the next server\n")
     assert server.process.returncode == 0
 
 

@@ -170,6 +170,9 @@ class Double:
             yield step
         yield None
 
+    async def run_steps(self, caller: Caller, id: str) -> list[t.RunStep]:
+        return self.steps
+
     async def steer(self, caller: Caller, id: str, body: t.Steer) -> t.Run:
         self.did("steer", id, body.message)
         return await self.run(caller, id)

@@ -315,6 +315,7 @@ def test_who_is_in_control_decides_what_can_be_done() -> None:
     assert not watching.find("textarea")
     assert own.find("textarea", id="prompt")
     assert own.find("form", action="/sessions/one/release")
+    assert len(own.find("input", type="hidden", name="client", value="terminal")) == 6  # each form's
     assert own.find("data", value="terminal", **{"data-to": "/v1/sessions/one/heartbeat"})
     service.clients_of["one"].clients[0].stale = True
     assert "Nobody is in control" in shown(service, "/sessions/one").text
@@ -384,6 +385,12 @@ def test_a_search_marks_what_was_sought_and_leads_to_it() -> None:
             "/sessions/one",
         ),
         ("/requests/r2", {"answer": "42"}, ("answer", "r2", "42", ""), "/sessions/one"),
+        (
+            "/requests/r2",
+            {"answer": "42", "client": "w"},
+            ("answer", "r2", "42", ""),
+            "/sessions/one?client=w",
+        ),
         ("/requests/r3", {"answer": "42"}, ("answer", "r3", "42", ""), "/runs/going"),
         ("/runs/going/steer", {"message": "left"}, ("steer", "going", "left"), "/runs/going"),
         ("/runs/going/cancel", {}, ("cancel_run", "going"), "/runs/going"),

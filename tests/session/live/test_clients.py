@@ -16,8 +16,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from harnpy.session import InvalidArgument, NotController, SessionNotFound, SessionRuntime
+from harnpy.session import InvalidArgument, NotController, SessionConflict, SessionNotFound, SessionRuntime
 from harnpy.session.aio import AsyncSessionRuntime
+from harnpy.session.clients import append_message
 from harnpy.storage import Store
 from tests.clock import SimulatedClock
 from tests.counts import COUNT
@@ -131,6 +132,34 @@ class Clients(RuleBasedStateMachine):
 
 class ClientsOnSqlite(Clients):
     url = "sqlite:{}/s.db?durability=relaxed"
+
+
+def test_nothing_of_a_former_controller_stands_behind_a_takeover(tmp_path: Path) -> None:
+    """Even where another process takes over between the look and the append."""
+    url = f"sqlite:{tmp_path}/s.db?durability=relaxed"
+    with SessionRuntime(url) as here, SessionRuntime(url) as there:
+        here.create(id="s")
+        here.attach("s", "laptop", mode="controller")
+
+        class Agent:
+            @property
+            def name(self) -> str:
+                there.takeover("s", "phone")  # the turn is about to begin
+                return "late"
+
+            def run(self, turn: Any) -> str:
+                return "no"
+
+        with pytest.raises(NotController, match="client 'phone' controls it"):
+            here.send("s", "go", agent=Agent(), client="laptop")
+        here.takeover("s", "laptop")
+        seen = here.get("s")
+        there.takeover("s", "phone")
+        with pytest.raises(SessionConflict):
+            append_message(seen, "laptop", {"content": "go"}, LONG)
+        with pytest.raises(NotController):
+            append_message(here.get("s"), "laptop", {"content": "go"}, LONG)
+        assert here.get("s").messages() == []
 
 
 def _tested(machine: type[Clients], examples: int) -> Any:

@@ -2,7 +2,7 @@
 import { elements, put, trouble } from "./pieces.js";
 
 /** From how near the end on the page stays at its end, in pixels; how many entries it keeps. */
-const NEAR = 40, MOST = 400;
+const NEAR = 40, MOST = 300;
 /** Milliseconds: until a page that nobody sees is let go of, between signs of life, before another try. */
 const HIDDEN = 60_000, BEAT = 10_000, AGAIN = 2_000;
 const LOST = "Not connected: trying again.";
