@@ -4,7 +4,8 @@
 
 Requests of a session's window, over kept connections, beside a bare Starlette handler that returns the
 same bytes: on the same server (uvicorn), each in a process of its own, in turns; a row is the median of the
-rounds.
+rounds. Callers have a static key, or the token of a bearer session. Where other programs share the machine,
+the processors' time of the servers says more than the requests a second.
 Then the memory of the server with idle watchers, and the time from an event to those who watch it: so many
 sessions, each with a watcher and ten messages a second, by the 95th percentile.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
@@ -22,13 +24,14 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter
+from typing import NamedTuple
 
 from options import environment, parser
 from storage import Report
 
 #: Connections at once, and events a second of a session.
 CLIENTS, RATE = 16, 10
-#: Of a bare handler's requests; MB with 500 idle watchers; ms to the 95th percentile.
+#: Of what a bare handler does in the same time; MB with 500 idle watchers; ms to the 95th percentile.
 SHARE, HELD, SOON = 0.7, 300, 100
 KEY = "bench"
 MESSAGES = 40
@@ -72,6 +75,14 @@ def server(*command: str) -> Iterator[tuple[int, int]]:
         process.communicate()
 
 
+def token(store: str) -> str:
+    """The token of a new bearer session."""
+    words = ("tokens", "--store", store, "create", "bench", "--scope", "all")
+    command = (sys.executable, "-m", "harnpy", *words)
+    made = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment())
+    return made.stdout.strip()
+
+
 def harnpy(store: str) -> tuple[str, ...]:
     options = ("--store", store, "--bind", "127.0.0.1:0", "--api-key", KEY, "--grace", "0")
     return (sys.executable, "-m", "harnpy", "serve", *options)
@@ -80,9 +91,10 @@ def harnpy(store: str) -> tuple[str, ...]:
 class Connection:
     """HTTP/1.1 over one kept connection: as little of a client as will do."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: str = KEY) -> None:
         self._reader = reader
         self._writer = writer
+        self._key = key
 
     async def ask(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
         data = b"" if body is None else json.dumps(body).encode()
@@ -93,7 +105,7 @@ class Connection:
 
     def send(self, method: str, path: str, data: bytes = b"", accept: str = "application/json") -> None:
         lines = [
-            f"{method} {path} HTTP/1.1", "host: 127.0.0.1", f"authorization: Bearer {KEY}",
+            f"{method} {path} HTTP/1.1", "host: 127.0.0.1", f"authorization: Bearer {self._key}",
             f"accept: {accept}", "content-type: application/json", f"content-length: {len(data)}", "", "",
         ]  # fmt: skip
         self._writer.write("\r\n".join(lines).encode() + data)
@@ -104,10 +116,10 @@ class Connection:
 
 
 @asynccontextmanager
-async def connected(port: int) -> AsyncIterator[Connection]:
+async def connected(port: int, key: str = KEY) -> AsyncIterator[Connection]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        yield Connection(reader, writer)
+        yield Connection(reader, writer, key)
     finally:
         writer.close()
 
@@ -120,18 +132,57 @@ async def create(port: int, count: int) -> None:
             assert status in (201, 409), body
 
 
-async def rate(port: int, requests: int) -> float:
-    """Requests a second."""
+class Caller(NamedTuple):
+    """Who asks which server, and that server's process."""
+
+    name: str
+    port: int
+    pid: int
+    key: str = KEY
+
+
+class Speed(NamedTuple):
+    rate: float
+    #: Microseconds of the processors that the server has taken for a request.
+    cost: float
+
+
+def processor_time(pid: int) -> float:
+    """Seconds that a process has had a processor."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def speed(caller: Caller, requests: int) -> Speed:
+    """Have the server answer so many requests."""
 
     async def some(count: int) -> None:
-        async with connected(port) as connection:
+        async with connected(caller.port, caller.key) as connection:
             for _ in range(count):
                 status, _ = await connection.ask("GET", "/v1/sessions/s0/window")
                 assert status == 200
 
-    begin = perf_counter()
-    await asyncio.gather(*(some(requests // CLIENTS) for _ in range(CLIENTS)))
-    return requests // CLIENTS * CLIENTS / (perf_counter() - begin)
+    count, before, begin = requests // CLIENTS, processor_time(caller.pid), perf_counter()
+    await asyncio.gather(*(some(count) for _ in range(CLIENTS)))
+    took, cost = perf_counter() - begin, processor_time(caller.pid) - before
+    return Speed(count * CLIENTS / took, cost / (count * CLIENTS) * 1e6)
+
+
+def compare(report: Report, callers: list[Caller], rounds: int, requests: int) -> None:
+    """Rows about the callers, in turns; the first one is what the others are compared with."""
+    found: dict[str, list[Speed]] = {caller.name: [] for caller in callers}
+    for _ in range(rounds):
+        for caller in callers:
+            found[caller.name].append(asyncio.run(speed(caller, requests)))
+    bare, *others = found.items()
+    for name, speeds in found.items():
+        report.row(f"{name}, requests a second", median(each.rate for each in speeds), "")
+        report.row(f"{name}, processor's time", median(each.cost for each in speeds), "µs")
+    for name, speeds in others:
+        pairs = [*zip(bare[1], speeds, strict=True)]
+        report.row(f"{name}, rate of the bare one", median(b.rate / own.rate for b, own in pairs), "×")
+        share = median(own.cost / b.cost for b, own in pairs)
+        report.row(f"{name}, time of the bare one", share, "×", must=1 / SHARE)
 
 
 async def window(port: int) -> bytes:
@@ -217,16 +268,14 @@ def main() -> None:
         with server(*harnpy(store)) as (port, pid):
             asyncio.run(create(port, 1))
             bytes_of_window.write_bytes(asyncio.run(window(port)))
-            with server(sys.executable, "-c", BARE, str(bytes_of_window)) as (bare, _):
-                rates: dict[int, list[float]] = {bare: [], port: []}
-                for _ in range(given.rounds):
-                    for place, found in rates.items():
-                        found.append(asyncio.run(rate(place, given.requests)))
-            share = median(b / a for a, b in zip(rates[bare], rates[port], strict=True))
             print(f"\na window of {MESSAGES} messages, {bytes_of_window.stat().st_size} bytes")
-            report.row("a bare Starlette handler, requests a second", median(rates[bare]), "")
-            report.row("harnpy serve, requests a second", median(rates[port]), "")
-            report.row("the bare handler's, so many times ours", 1 / share, "×", must=1 / SHARE)
+            with server(sys.executable, "-c", BARE, str(bytes_of_window)) as (bare, bare_pid):
+                callers = [
+                    Caller("bare handler", bare, bare_pid),
+                    Caller("static key", port, pid),
+                    Caller("bearer session", port, pid, token(store)),
+                ]
+                compare(report, callers, given.rounds, given.requests)
             report.row("the server with one client", held(pid), "MB")
         with server(*harnpy(store)) as (port, pid):
             watchers = asyncio.run(idle(port, pid, given.watchers))

@@ -178,9 +178,12 @@ class Attachment:
         try:
             await self.attach(control=control)
         except ApiError as error:
-            if not control or error.status != 409:
+            if not control or error.status not in (403, 409):
                 raise
             await self.attach(control=False)
+            if error.status == 403:  # a token that may look, and no more
+                self.show(_note(f"you observe: {error.message}"))
+                control = False
         window = await self.client.window(self.id)
         self.seen = window.seq
         earlier = len(window.messages) - _EARLIER

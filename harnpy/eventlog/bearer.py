@@ -209,6 +209,12 @@ class Fold:
             self._read()
             return [self._found(handle) for handle in handles]
 
+    def find_at_once(self, handle: str) -> Known | None:
+        """`find` where that takes no waiting: the log is near, and nothing has come since the last look."""
+        if not self._log.is_near or self._log.wait(self._topic, self._cursor, 0) != self._cursor:
+            return None
+        return self._found(handle)
+
     def all(self) -> list[Known]:
         """Return all sessions, be they over or not."""
         with self._lock:
@@ -252,6 +258,8 @@ TOPIC = "orchestrator.sessions"
 #: How long a session counts as seen once that was noted.
 SEEN_EVERY = timedelta(minutes=1)
 _PREFIX = "hs_"
+#: Tokens that are kept with their sessions.
+_MOST_RECENT = 1000
 #: Bytes of chance in a token.
 _STRENGTH = 32
 
@@ -279,6 +287,8 @@ class BearerSessions:
         self._topic = topic
         self._clock = clock
         self._fold = Fold(event_log, topic)
+        #: What `get_at_once` has returned, by token.
+        self._recent: dict[str, tuple[Known, DurableSession]] = {}
 
     def create(self, request: CreateSession) -> DurableSession:
         """Begin a session. Its token is in the result, and nowhere else."""
@@ -304,6 +314,24 @@ class BearerSessions:
         """Return the session of a token; None when there is none, or it is over at ``now``."""
         return self.get_all([id], now).get(id)
 
+    def get_at_once(self, id: str, now: datetime) -> DurableSession | None:
+        """Return the live session of a token if that takes no waiting; None: `get` knows it.
+
+        As long as the log says nothing new of it, it is the same object.
+        """
+        known = self._fold.find_at_once(handle_of(id))
+        if known is None or not known.is_live(now):
+            return None
+        recent = self._recent.get(id)
+        if recent is None or recent[0] is not known:
+            if len(self._recent) >= _MOST_RECENT:
+                self._recent.clear()
+            recent = self._recent[id] = known, known.session(Token(id))
+        return recent[1]
+
+    def now(self) -> datetime:
+        return utc(self._clock())
+
     def get_all(self, ids: Iterable[str], now: datetime | None = None) -> dict[str, DurableSession]:
         """Return the sessions of those tokens that have one at ``now``; the log is read once."""
         tokens, moment = [*ids], self._moment(now)
@@ -317,7 +345,7 @@ class BearerSessions:
 
     def is_due(self, session: DurableSession, now: datetime | None = None) -> bool:
         """Return whether it is time to note that the session was seen."""
-        return self._moment(now) - session.last_seen_at >= self._seen_every
+        return (self.now() if now is None else now) - session.last_seen_at >= self._seen_every
 
     def note(self, ids: Iterable[str], now: datetime | None = None) -> None:
         """Note that sessions were seen, those of them for which that `is_due`, all at once."""
@@ -355,7 +383,7 @@ class BearerSessions:
         return self._log.append(self._topic, LogEvent(kind, payload))
 
     def _moment(self, given: datetime | None) -> datetime:
-        return utc(self._clock() if given is None else given)
+        return self.now() if given is None else utc(given)
 
 
 def _touched(handle: str, moment: datetime) -> LogEvent:

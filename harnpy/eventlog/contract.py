@@ -196,6 +196,11 @@ class CompactReport(NamedTuple):
 class EventLog(ABC):
     """Topics of events. Raises `LogError`s and nothing else."""
 
+    @property
+    def is_near(self) -> bool:
+        """Whether `wait` without a timeout is over at once, so that a loop may call it."""
+        return False
+
     @abstractmethod
     def describe(self) -> EventLogDescription: ...
 

@@ -12,14 +12,13 @@ LogError
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from harnpy.faults import MisuseError
 from harnpy.storage.errors import CorruptLog, StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 
 class LogError(MisuseError):
@@ -75,13 +74,21 @@ class ConsumerLagged(LogError):
         return type(self), (self.last_id,)
 
 
-@contextmanager
-def reported(url: str, doing: str) -> Iterator[None]:
+class reported:  # noqa: N801 - a context manager; as a generator it would cost each request of a server more
     """Raise what a store raises as an error of the log; ``doing`` is ``open``, ``read`` or ``write``."""
-    try:
-        yield
-    except CorruptLog as error:
-        raise LogSerdeError(f"event log parse error: {error}") from error
-    except StorageError as error:
-        kind = LogSqliteError if url.startswith("sqlite:") else LogIoError
-        raise kind(f"event log {doing} error: {error}") from error
+
+    __slots__ = ("_doing", "_url")
+
+    def __init__(self, url: str, doing: str) -> None:
+        self._url = url
+        self._doing = doing
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, error: BaseException | None, place: object) -> None:
+        if isinstance(error, CorruptLog):
+            raise LogSerdeError(f"event log parse error: {error}") from error
+        if isinstance(error, StorageError):
+            failure = LogSqliteError if self._url.startswith("sqlite:") else LogIoError
+            raise failure(f"event log {self._doing} error: {error}") from error

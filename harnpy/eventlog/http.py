@@ -145,6 +145,16 @@ class Callers:
         # Not the loop's own threads, which the application may keep busy.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="bearer")
 
+    def at_once(self, token: str) -> DurableSession | None:
+        """Return the live session of a token that can be had without waiting; None: `find` it."""
+        now = self._sessions.now()
+        session = self._sessions.get_at_once(token, now)
+        if session is not None:
+            self._check_notes()
+            if self._sessions.is_due(session, now):
+                self._note_seen([token])
+        return session
+
     async def find(self, token: str) -> DurableSession | None:
         """Return the live session of a token. Raises Refused, and what the log raises."""
         if self._waiting >= self._most:
@@ -175,9 +185,12 @@ class Callers:
                 continue
             for token, answer in asked.items():
                 answer.set_result(found.get(token))
-            self._due |= {token for token, session in found.items() if self._sessions.is_due(session)}
-            if self._due and (self._noting is None or self._noting.done()):
-                self._noting = asyncio.create_task(self._note())
+            self._note_seen(token for token, session in found.items() if self._sessions.is_due(session))
+
+    def _note_seen(self, due: Iterable[str]) -> None:
+        self._due.update(due)
+        if self._due and (self._noting is None or self._noting.done()):
+            self._noting = asyncio.create_task(self._note())
 
     async def _note(self) -> None:
         loop = asyncio.get_running_loop()

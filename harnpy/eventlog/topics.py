@@ -135,6 +135,10 @@ class StoreEventLog(EventLog):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.store.url!r})"
 
+    @property
+    def is_near(self) -> bool:
+        return "many_machines" not in self.store.features
+
     def describe(self) -> EventLogDescription:
         scheme, _, place = self.store.url.partition(":")
         size = _size(place) if scheme in ("jsonl", "sqlite") else None

@@ -150,7 +150,8 @@ class Admission:
                 await send(message)
 
         try:
-            await app({**scope, LEAVE: slot.give_up}, receive, sent)
+            scope[LEAVE] = slot.give_up
+            await app(scope, receive, sent)
         except Refused:
             if has_begun:
                 raise Gone from None

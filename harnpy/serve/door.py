@@ -25,6 +25,7 @@ from harnpy.net import admission
 from harnpy.net.admission import CALLER, LEAVE, Bounds, Incoming, Lasting
 from harnpy.serve import signin
 from harnpy.serve.journal import note_route
+from harnpy.serve.looks import Looks
 from harnpy.serve.service import Caller, Refused
 from harnpy.serve.site import given_key, host_name, is_local_name
 
@@ -54,7 +55,7 @@ _SCOPES: frozenset[str] = frozenset(get_args(t.Scope))
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 #: Bytes of a body that is refused that are read all the same, and the longest pause between two pieces in s.
 _PASSED_OVER, _PAUSE = 1 << 25, 0.1
-#: How many callers have a count of requests before old ones are forgotten.
+#: How many callers are remembered, with a count of requests or without, before old ones are forgotten.
 _COUNTED = 1000
 _MINUTE = 60.0
 #: What the holders of static keys may do.
@@ -101,14 +102,17 @@ class Asking(NamedTuple):
     def of(cls, scope: AsgiMessage) -> Asking:
         found: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
-            if name in found and name == b"host":
+            if name not in found:
+                found[name] = value
+            elif name == b"host":
                 raise Refused(400, "bad_request", "the request has several Host headers")
-            # HTTP/2 and some clients have a header for each cookie.
-            found[name] = found[name] + b"; " + value if name == b"cookie" and name in found else value
-        key, cookie, length = given_key(scope["headers"]), found.get(b"cookie"), found.get(b"content-length")
+            elif name == b"cookie":  # HTTP/2 and some clients have a header for each
+                found[name] += b"; " + value
+        key, cookie, length = given_key(found), found.get(b"cookie"), found.get(b"content-length")
+        origin = found.get(b"origin")
         return cls(
             found.get(b"host", b"").decode("latin-1"),
-            None if b"origin" not in found else found[b"origin"].decode("latin-1"),
+            None if origin is None else origin.decode("latin-1"),
             None if key is None else key.decode("latin-1"),
             None if cookie is None else signin.cookie_of(scope, cookie.decode("latin-1")),
             scope.get("method") == "GET" and b"text/html" in found.get(b"accept", b""),
@@ -140,6 +144,8 @@ class Door:
         self._names = frozenset(name.lower() for name in site.names)
         self._host = ""
         self._keys = frozenset(map(handle_of, site.keys))
+        #: Whom sessions are of, by their tokens.
+        self._known: dict[str, tuple[DurableSession, Caller | None]] = {}
         self._on_drop, self._on_error = on_drop, on_error
         self._rates = Rates(clock)
         # A body is read before its request takes a slot, all of it.
@@ -149,6 +155,7 @@ class Door:
         self._lasting = Lasting(self._bounds)
         self._looking: asyncio.Task[None] | None = None
         self._callers = Callers(sessions, self._bounds)
+        self._looks = Looks()
         self.sign_in = signin.SignIn(sessions, self._principal, self._callers.find)
         self._closing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -261,18 +268,33 @@ class Door:
         token = asking.key if asking.key is not None else asking.cookie
         if token is None:
             raise _unknown(asking)
-        principal, scopes, limits = self._principal(token), _ALL, _NO_LIMITS
-        if principal is None:
-            look = self._callers.find(token)
-            session = await (look if request is None else request.while_there(look))
-            if session is None or not signin.still_stands(session.attributes, self._keys):
+        principal = self._principal(token)
+        caller = None if principal is None else Caller(principal, _ALL, _NO_LIMITS)
+        if caller is None:
+            session = self._looks.find(token, self._callers.at_once)
+            if session is None:
+                look = self._callers.find(token)
+                session = await (look if request is None else request.while_there(look))
+            caller = None if session is None else self._caller_of(session)
+            if caller is None:
                 raise _unknown(asking)
-            principal, scopes, limits = session.principal, scopes_of(session), limits_of(session)
         if asking.key is None and (scope["type"] == "websocket" or scope["method"] not in _SAFE):
             self._check_origin(asking)
-        self._count(token, limits)
-        scope[CALLER] = Caller(principal, scopes, limits)
+        if caller.limits is not None:
+            self._count(token, caller.limits)
+        scope[CALLER] = caller
         return token
+
+    def _caller_of(self, session: DurableSession) -> Caller | None:
+        """Return whom a session is of; None for a browser whose key is gone."""
+        known = self._known.get(session.id)
+        if known is None or known[0] is not session:
+            holds = signin.still_stands(session.attributes, self._keys)
+            caller = Caller(session.principal, scopes_of(session), limits_of(session)) if holds else None
+            if len(self._known) >= _COUNTED:
+                self._known.clear()
+            known = self._known[session.id] = session, caller
+        return known[1]
 
     @contextmanager
     def _lasts(self, token: str) -> Iterator[asyncio.Future[None]]:

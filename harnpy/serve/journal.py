@@ -135,4 +135,7 @@ class Routed:
 
 
 def _is_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    return any(value.startswith(b"text/event-stream") for name, value in headers if name == b"content-type")
+    for name, value in headers:
+        if name == b"content-type":
+            return value.startswith(b"text/event-stream")
+    return False

@@ -72,7 +72,7 @@ class Keyed:
 
     def _key_of(self, headers: dict[bytes, bytes]) -> bytes | None:
         """Return the key that a request was sent with, None if it is none of ours."""
-        given = given_key(headers.items())
+        given = given_key(headers)
         if given is None:
             return None
         # All of them are compared: how long it takes says nothing about the keys.

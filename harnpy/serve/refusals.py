@@ -6,7 +6,6 @@ Spec: 11 §1.3.
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
@@ -19,8 +18,6 @@ from harnpy.storage import errors as storage
 from harnpy.workflow.engines import errors as engines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from harnpy.client import types as t
 
 
@@ -84,13 +81,17 @@ def refused(error: Fault) -> Refused:
     return Refused(*INVALID, _sentence(str(error)))
 
 
-@contextmanager
-def refusing() -> Iterator[None]:
+class refusing:  # noqa: N801 - a context manager; as a generator it would cost each request much more
     """Raise `Refused` for what fails inside, but for mistakes of ours."""
-    try:
-        yield
-    except Fault as error:
-        raise refused(error) from error
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, error: BaseException | None, place: object) -> None:
+        if isinstance(error, Fault):
+            raise refused(error) from error
 
 
 def check_texts(*values: object, **named: object) -> None:

@@ -10,15 +10,18 @@ import asyncio
 import gc
 import signal
 from contextlib import AsyncExitStack, closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route, Router
 
+from harnpy.durable import bodies
 from harnpy.eventlog.bearer import BearerSessions
 from harnpy.eventlog.topics import StoreEventLog, event_log_settings, opened, usual_settings
 from harnpy.net.admission import CALLER
+from harnpy.project import ManifestError
 from harnpy.serve import api, portal
 from harnpy.serve.agents import Agents
 from harnpy.serve.budgets import Spending
@@ -29,6 +32,7 @@ from harnpy.serve.service import Caller, Service
 from harnpy.session.runtime import SessionRuntime
 from harnpy.session.stores import store_settings
 from harnpy.storage.opening import open_store, shown
+from harnpy.workflow.engines import open_engine
 from harnpy.world import World
 from harnpy.world.clock import RealClock
 
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
     from harnpy.serve.site import Site
     from harnpy.session.agents import TurnResult
     from harnpy.storage.contract import Store
+    from harnpy.workflow.engines.contract import Engine, Job
     from harnpy.world.connections import Application, AsgiMessage, Listener, Receive, Send
     from harnpy.world.http import Listening
 
@@ -181,22 +186,25 @@ class Place(NamedTuple):
 async def serve(
     options: Options,
     output: Output,
-    new_vm: Callable[[str], Vm],
+    bind: Callable[[Vm, str], object],
     on_ready: Callable[[Place], object],
     leave: Callable[[int], object],
 ) -> None:
     """Serve until SIGTERM or SIGINT.
 
-    ``leave`` is called when turns or runs are left to the next server, and how many: it ends the process,
-    for they must neither go on here nor be cancelled. Raises NotServed, and what opening the store or loading
-    an agent raises.
+    ``bind(vm, file)`` gives a program what its project says, and raises `ManifestError` where nobody trusts
+    that. ``leave`` is called when turns or runs are left to the next server, and how many: it ends the
+    process, for they must neither go on here nor be cancelled. Raises NotServed, and what opening the store
+    or loading an agent raises.
     """
     world, site = World(), options.site
     async with AsyncExitStack() as stack:
         url = options.store or store_settings(world).url
         store = stack.enter_context(closing(open_store(url)))
         log, tokens = _logs(world, options, store, stack)
-        agents = await stack.enter_async_context(CountedAgents(options.agents, store, new_vm=new_vm))
+        agents = await stack.enter_async_context(
+            CountedAgents(options.agents, store, new_vm=partial(_bound_vm, bind))
+        )
         runtime = stack.enter_context(closing(SessionRuntime(store, agents=agents.loops, share_chunks=True)))
         agents.metrics = metrics = Metrics()
 
@@ -204,7 +212,8 @@ async def serve(
             if caller.limits is not None and caller.limits.cost_per_day is not None:
                 await service.blocking(lambda: spending.check(caller))
 
-        service = Service(runtime, agents, log=log, before_send=within_budget)
+        engine = stack.enter_context(closing(_engine(url, store, bind, output.say)))
+        service = Service(runtime, agents, log=log, engine=engine, before_work=within_budget)
         spending = Spending(runtime, service.owner, world.clock.now)
         stack.push_async_callback(service.close)
         routes = [*api.routes(service), *portal.routes(service)]
@@ -223,6 +232,34 @@ async def serve(
             if left:
                 store.flush()
                 leave(left)
+
+
+def _bound_vm(bind: Callable[[Vm, str], object], file: str) -> Vm:
+    from harnpy import Vm
+
+    vm = Vm()
+    bind(vm, file)
+    return vm
+
+
+def _engine(
+    url: str, store: Store, bind: Callable[[Vm, str], object], say: Callable[[str], object]
+) -> Engine:
+    """Return what does the runs, each with its project's settings, as `harnpy worker` has them.
+
+    Programs open their sessions by the store's ``url``, which may have a password that the store hides.
+    """
+
+    def prepare(vm: Vm, job: Job) -> None:
+        try:
+            bind(vm, job.body["entry"])
+        except ManifestError as error:  # nobody waits for this run here
+            say(f"'{job.name}' is left to other workers: {error.message}")
+            raise
+
+    engine = open_engine("local", store, bodies=bodies(url, prepare))
+    engine.on_unreadable = lambda what, reason: say(f"warning: {what}: {reason}")
+    return engine
 
 
 def _logs(

@@ -21,6 +21,7 @@ from harnpy.eventlog.topics import StoreEventLog
 from harnpy.faults import Fault
 from harnpy.serve import attaching, refusals, shown, streams
 from harnpy.serve.feeds import QUIET, Feeds, Gone
+from harnpy.serve.looks import Looks
 from harnpy.serve.people import Cancel, People, open_requests
 from harnpy.serve.prompted import Definitions, Prompted
 from harnpy.serve.refusals import Refused as Refused
@@ -31,7 +32,7 @@ from harnpy.session import clients
 from harnpy.session.actions import Complete
 from harnpy.session.aio import AsyncSessionRuntime, in_thread
 from harnpy.session.compaction import estimate_tokens
-from harnpy.session.errors import SessionConflict
+from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import LEAF_MOVED, REGISTER_SET, TURN_COMPLETED
 from harnpy.session.info import info_of
 from harnpy.session.log import KIND
@@ -172,7 +173,7 @@ class Service:
 
     ``agents`` answer prompts (None: the definitions of the sessions), ``log`` is the event log of people's
     answers and waitpoints (None: that of the runtime's store), ``engine`` runs programs (None: opened on the
-    store by the first run). ``before_send(caller)`` may refuse a send.
+    store by the first run). ``before_work(caller)`` may refuse a send or a run.
     """
 
     def __init__(
@@ -182,7 +183,7 @@ class Service:
         *,
         log: EventLog | None = None,
         engine: Engine | None = None,
-        before_send: Callable[[Caller], Awaitable[object]] | None = None,
+        before_work: Callable[[Caller], Awaitable[object]] | None = None,
     ) -> None:
         self.runtime = runtime
         self.store = runtime.store
@@ -194,10 +195,11 @@ class Service:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="serve")
         #: By principals, as long as there is one at work.
         self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
-        self._before_send = before_send
+        self._before_work = before_work
         self._is_draining = False
         #: By the ids of their sessions.
         self._windows: dict[str, _WindowText] = {}
+        self._looks = Looks()
         self._ids = RealIds()
         self.feeds = Feeds(runtime, self.blocking)
         self.sends = Sends(runtime, self.feeds, self._prompt, self._takes_keys, self.blocking)
@@ -381,6 +383,8 @@ class Service:
         if body.agent is not None:
             definition = self.prompted.definition(body.agent)
             agent = body.agent if definition is None else shown.owned(definition, caller.principal)
+        if body.id is not None and await self.blocking(partial(self.runtime.exists, body.id)):
+            raise SessionExists(body.id, 1)  # at once, also while that one's turn runs
         live = await in_thread(
             lambda: self.runtime.create(
                 agent,
@@ -434,8 +438,12 @@ class Service:
         with refusals.refusing():
             known = self._windows.get(id)
             if known is not None and caller.may_see(known.owner) and known.until > monotonic():
-                changes = partial(self.store.changes, KIND, id, known.seq, 0.0)
-                if (changes() if self._is_near else await self.blocking(changes)) == known.seq:
+                version = (
+                    self._looks.find(id, self._version)
+                    if self._is_near
+                    else await self.blocking(partial(self._version, id))
+                )
+                if version == known.seq:
                     return known.text
             head = await self.seen(caller, id)
             if known is not None and (known.seq, known.created) == (head.version, head.created):
@@ -447,6 +455,9 @@ class Service:
             while sum(len(each.text) for each in self._windows.values()) > WINDOWS and len(self._windows) > 1:
                 del self._windows[next(iter(self._windows))]
             return known.text
+
+    def _version(self, id: str) -> int:
+        return self.store.changes(KIND, id, 0, 0.0)
 
     def _window_text(self, id: str, created: int) -> _WindowText:
         window, owner = self._window(id), self.owner(self.runtime.info(id))
@@ -563,12 +574,21 @@ class Service:
 
     @on_session("write")
     async def close_session(self, caller: Caller, id: str) -> t.Session:
+        self._check_idle(id)
         await in_thread(lambda: self.runtime.execute(id, Complete()))
         return await self.blocking(lambda: self._session(id))
 
     @on_session("admin")
     async def delete(self, caller: Caller, id: str) -> None:
+        self._check_idle(id)
         await in_thread(lambda: self.runtime.delete(id))
+
+    def _check_idle(self, id: str) -> None:
+        """Raise `Refused` for a session whose turn runs here, which may wait for a person for hours."""
+        running = self.sends.running(id)
+        if running is not None:
+            what = f"session '{id}' is busy: its turn '{running.key}' hasn't ended, cancel it or wait for it"
+            raise Refused(*refusals.BUSY, what)
 
     @on_session("read")
     async def compare(self, caller: Caller, id: str, other: str, *, limit: int = 200) -> t.Comparison:
@@ -684,8 +704,7 @@ class Service:
     async def _begun(
         self, caller: Caller, id: str, body: t.Send, key: str | None
     ) -> tuple[str, Sending | None]:
-        if self._is_draining:
-            raise Refused(503, "draining", "this server is about to stop: send to another one")
+        self._check_open("send to another one")
         key = self._ids.new() if key is None else key
         options: dict[str, Any] = {
             name: value
@@ -695,9 +714,19 @@ class Service:
         return key, await self.sends.begin(id, body.prompt, key, options, partial(self._admit, caller))
 
     async def _admit(self, caller: Caller) -> None:
-        """Raise `Refused` if the caller may begin no turn now."""
-        if self._before_send is not None:
-            await self._before_send(caller)
+        """Raise `Refused` if the caller may begin nothing today."""
+        if self._before_work is not None:
+            await self._before_work(caller)
+
+    def _check_open(self, instead: str) -> None:
+        """Raise `Refused` if nothing may begin here any more."""
+        if self._is_draining:
+            raise Refused(503, "draining", f"this server is about to stop: {instead}")
+
+    async def _check_work(self, caller: Caller, instead: str) -> None:
+        """Raise `Refused` where nothing may begin: here any more, or for this caller today."""
+        self._check_open(instead)
+        await self._admit(caller)
 
     async def _until_ended(
         self, id: str, key: str, sending: Sending | None, *, after: int | None = None, chunks: bool = True
@@ -874,8 +903,7 @@ class Service:
 
     @needs("write")
     async def start(self, caller: Caller, body: t.StartRun) -> t.Run:
-        if self._is_draining:
-            raise Refused(503, "draining", "this server is about to stop: start the run at another one")
+        await self._check_work(caller, "start the run at another one")
 
         def start() -> t.Run:
             return self._runs.start(self._runs.job(self.prompted, body), body.id, caller.principal)
@@ -921,6 +949,7 @@ class Service:
 
     @needs("write")
     async def resume(self, caller: Caller, id: str) -> t.Run:
+        await self._check_work(caller, "have the run go on at another one")
         return await in_thread(lambda: self._runs.resume(_principal(caller), id))
 
     @needs("read")

@@ -11,7 +11,7 @@ from harnpy.serve.program import NotServed
 from harnpy.world.connections import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
     from harnpy.world.connections import Application, Listener
     from harnpy.world.http import Listening
@@ -80,20 +80,12 @@ def host_name(host: str) -> str:
     return name if colon and port.isdigit() and (":" not in name or name.endswith("]")) else host.lower()
 
 
-def given_key(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
-    """Return what a request authenticates with: `X-API-Key: KEY`, else `Authorization: Bearer KEY`.
-
-    Of a repeated header the first counts.
-    """
-    authorization = None
-    for name, value in headers:
-        if name == b"x-api-key":
-            return value
-        if name == b"authorization" and authorization is None:
-            authorization = value
-    if authorization is None or authorization[: len(_BEARER)].lower() != _BEARER:
-        return None
-    return authorization[len(_BEARER) :].strip()
+def given_key(headers: Mapping[bytes, bytes]) -> bytes | None:
+    """Return what a request authenticates with: `X-API-Key: KEY`, else `Authorization: Bearer KEY`."""
+    key = headers.get(b"x-api-key")
+    if key is None and (given := headers.get(b"authorization")) and given[: len(_BEARER)].lower() == _BEARER:
+        return given[len(_BEARER) :].strip()
+    return key
 
 
 def _shown(host: str) -> str:

@@ -17,7 +17,6 @@ from harnpy.cli.console import complain, one_line
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy import Vm
     from harnpy.serve.server import Place
     from harnpy.serve.site import Site
 
@@ -85,6 +84,7 @@ def _serve(
         complain(f"error: `harnpy serve` needs {' and '.join(missing)}: pip install 'harnpy[serve]'")
         return FAILED
     from harnpy.cli.console import report_failure
+    from harnpy.cli.project_setup import bind_project
     from harnpy.faults import Fault
     from harnpy.project import ManifestError
     from harnpy.serve.program import NotServed
@@ -107,7 +107,7 @@ def _serve(
             webbrowser.open(place.link or place.url)
 
     try:
-        asyncio.run(serve(options, output, _vm, ready, _leave))
+        asyncio.run(serve(options, output, bind_project, ready, _leave))
     except NotServed as error:
         complain(f"error: {error}")
         return FAILED
@@ -121,15 +121,6 @@ def _serve(
     except Exception as error:
         return report_failure(error, debug)
     return OK
-
-
-def _vm(file: str) -> Vm:
-    from harnpy import Vm
-    from harnpy.cli.project_setup import bind_project
-
-    vm = Vm()
-    bind_project(vm, file)
-    return vm
 
 
 def _print(line: str) -> None:

@@ -368,7 +368,7 @@ class Connections(OfProcess):
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection to read with, for nobody else meanwhile."""
         self.check_open()
-        with failures(self.url):
+        try:  # not with `failures`: this is asked for at each request of a server
             if self.in_memory:
                 with self.lock:
                     yield self.writer
@@ -384,6 +384,8 @@ class Connections(OfProcess):
                 if reader is not None:
                     self._give_back(reader)
                 self._inside.pop()
+        except FAILURES as error:
+            raise translated(error, self.url) from error
 
     def _open_reader(self) -> sqlite3.Connection:
         """Open one more. Raises `NoStore`: where the file was deleted, SQLite would make another one."""

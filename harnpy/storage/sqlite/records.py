@@ -315,6 +315,12 @@ def find_stream(db: Connection | Cursor, kind: str, name: str) -> Found | None:
     return None if row is None else Found(*row)
 
 
+def version_of(db: Connection, kind: str, name: str) -> int:
+    """Return the version of a stream, 0 when there is none."""
+    row = db.execute("SELECT version FROM current WHERE kind = ? AND name = ?", (kind, name)).fetchone()
+    return 0 if row is None else row[0]
+
+
 def versions(db: Connection, kind: str, names: Sequence[str]) -> dict[str, int]:
     """Return the versions of those of the streams that somebody has written."""
     found = db.execute(

@@ -508,8 +508,7 @@ class SqliteStore(BaseStore):
 
     def _version(self, kind: str, name: str) -> int:
         with self._reading() as db:
-            found = records.find_stream(db, kind, name)
-        return 0 if found is None else found.version
+            return records.version_of(db, kind, name)
 
     def fsck(self, *, repair: bool = False) -> FsckReport:
         if repair:

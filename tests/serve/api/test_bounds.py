@@ -192,7 +192,7 @@ def test_a_budget_is_looked_at_where_a_turn_begins(run):
             async def spent(caller):
                 raise Refused(402, "over_budget", "that was all")
 
-            api.service._before_send = spent
+            api.service._before_work = spent
             assert (await send("k")).json() == done.json()
             assert (await send("l")).status_code == 402
 

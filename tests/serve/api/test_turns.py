@@ -37,6 +37,10 @@ def test_the_same_key_is_the_same_turn(run):
             other = await sent(ann, "another", "l")
             assert (other.status_code, other.json()["error"]["code"]) == (409, "busy")
             assert (await ann.get(PATH)).json()["running"] == "k"
+            for waits in (ann.post(f"{PATH}/close"), api.as_("boss", "all").delete(PATH)):
+                assert (await waits).json()["error"]["code"] == "busy"
+            again = await ann.post("/v1/sessions", json={"id": "s"})
+            assert (again.status_code, again.json()["error"]["code"]) == (409, "conflict")
             waiting = asyncio.create_task(sent(ann, "wait", "k", wait=True))
             await asyncio.sleep(0)
             api.agents.go_on.set()

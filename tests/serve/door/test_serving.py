@@ -134,6 +134,10 @@ def test_what_tokens_may_do_is_decided_at_the_door(popen: Popen, tmp_path: Path,
     assert me == {
         "principal": "ada", "scopes": ["write"], "limits": {"requests_per_minute": None, "cost_per_day": 0.0},
     }  # fmt: skip
+    url = f"http://127.0.0.1:{server.port}"
+    piped = harnpy("attach", url, "a", "--client", "c", "--control", stdin="hi\n", HARN_TOKEN=made[0])
+    assert "(you observe: this needs the scope `write`)\n" in piped.stdout
+    assert piped.stderr == "error: you observe: /take takes control\n"
     for path in (
         "/static/1/..%2f..%2fshell.py",
         "/static/../v1/me",
@@ -171,6 +175,57 @@ def test_without_keys_a_link_is_printed_and_a_second_signal_is_quick(popen: Pope
         server.process.send_signal(signal.SIGINT)
         assert server.process.communicate(timeout=60)[1].endswith("1 turn or run left to the next server\n")
     assert server.process.returncode == 0
+
+
+RUN = """
+pub fn refuse(call) { return {deny: "no"} }
+pipeline default() {
+  waitpoint_create("gate")
+  llm_mock({tool_calls: [{name: "write", arguments: {}}]})
+  let tools = tool_define(tool_registry(), "write", "", {parameters: {}, handler: { args -> "ok" }})
+  return agent_loop("go", nil, {provider: "mock", tools: tools, max_iterations: 1}).tools.rejected
+}
+"""
+HOOK = '[[hooks]]\nevent = "PreToolUse"\nhandler = "job::refuse"\n'
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_runs_have_the_hooks_of_their_project(
+    store: str, popen: Popen, tmp_path: Path, harnpy: Command, request: pytest.FixtureRequest
+) -> None:
+    url = "sqlite:s.db"
+    if store == "postgres":
+        url = request.getfixturevalue("postgres").replace("postgres:@", "postgres:pa55word@")
+        assert "pa55word" in url
+    for name, text in {"bot.harn": AGENT, "job.harn": RUN, "harn.toml": HOOK}.items():
+        (tmp_path / name).write_text(text)
+    made = harnpy("tokens", "--store", url, "create", "ada", "--cost-per-day", "0")
+    poor = {"x-api-key": made.stdout.strip()}
+
+    def ended(server: Process, id: str) -> Any:
+        wait_until(lambda: server.ask("GET", f"/v1/runs/{id}")[1]["status"] not in ("running", "queued"))
+        return server.ask("GET", f"/v1/runs/{id}")[1]
+
+    server = Process(popen, tmp_path, "job.harn", "--trust", "--store", url)
+    assert "pa55word" not in server.began
+    assert server.ask("POST", "/v1/runs", {"agent": "job"}, **poor)[0] == 402
+    assert server.ask("POST", "/v1/runs", {"agent": "job", "id": "r"})[0] == 201
+    run = ended(server, "r")
+    assert (run["status"], run["output"]) == ("completed", ["write"]), run
+    assert [each["id"] for each in server.ask("GET", "/v1/waitpoints")[1]["waitpoints"]] == ["gate"]
+    assert server.end() == ("", 0)
+
+
+def test_a_run_whose_project_nobody_trusts_any_more_is_left(popen: Popen, tmp_path: Path) -> None:
+    (tmp_path / "bot.harn").write_text(AGENT)
+    (tmp_path / "job.harn").write_text(RUN)
+    server = Process(popen, tmp_path, "job.harn")
+    (tmp_path / "harn.toml").write_text(HOOK)
+    assert server.ask("POST", "/v1/runs", {"agent": "job", "id": "r"})[0] == 201
+    wait_until(lambda: server.ask("GET", "/v1/runs/r")[1]["status"] == "delayed")
+    said, status = server.end()
+    assert said.startswith("'job.harn' is left to other workers: hooks takes effect only once")
+    assert status == 0
 
 
 @pytest.mark.parametrize(
