@@ -86,7 +86,7 @@ def test_a_turn_that_a_fork_or_a_rewind_has_cut_is_stopped(run):
             while not (asked := (await ann.get("/v1/requests?session=s")).json()["requests"]):
                 await asyncio.sleep(0.01)
             await ann.post(f"/v1/requests/{asked[0]['id']}", json={"decision": "allow"})
-            await sent(ann, "", "k", wait=True)
+            await sent(ann, "use a tool", "k", wait=True)
             events = (await ann.get(f"{PATH}/events")).json()["events"]
             middle = next(each["seq"] for each in events if each["type"] == "approval_requested")
             await ann.post(f"{PATH}/fork", json={"id": "f", "at": middle})
@@ -96,7 +96,7 @@ def test_a_turn_that_a_fork_or_a_rewind_has_cut_is_stopped(run):
                 found = (await ann.get(path)).json()
                 assert (found["running"], found["requests"]) == (None, [])
                 assert (await ann.post(f"{path}/cancel")).json() == {"cancelled": False}
-            assert (await sent(ann, "", "k", wait=True)).json()["status"] == "stopped"
+            assert (await sent(ann, "use a tool", "k", wait=True)).json()["status"] == "stopped"
 
     run(test())
 
