@@ -21,6 +21,7 @@ from opentelemetry.semconv.attributes import error_attributes
 from harnpy import Vm, telemetry, tool
 from harnpy.llm.errors import CallError
 from harnpy.llm.telemetry import tell_reply
+from harnpy.serve.server import _traced
 from harnpy.session.aio import AsyncSessionRuntime
 from tests.agent.factory.agents import call, runtime_with, said
 from tests.agent.factory.test_services import runtime_on
@@ -205,6 +206,17 @@ def test_calls_of_mcp_servers_carry_the_trace(spans: Spans) -> None:
     id: int = scripted(script, use)
     asked = next(body for _, _, body in script.asked if body and body.get("method") == "tools/call")
     assert f"-{id:032x}-" in asked["params"]["_meta"]["traceparent"]
+
+
+def test_a_server_goes_on_in_the_trace_of_a_request(spans: Spans) -> None:
+    seen: list[int] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(trace.get_current_span().get_span_context().trace_id)
+
+    scope = {"type": "http", "headers": [(b"traceparent", b"00-%032x-%016x-01" % (7, 9))]}
+    asyncio.run(_traced(app)(scope, None, None))  # type: ignore[arg-type]
+    assert seen == [7]
 
 
 def test_without_a_provider_nothing_is_recorded_or_imported() -> None:

@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route, Router
 
+from harnpy import telemetry
 from harnpy.durable import bodies
 from harnpy.eventlog.bearer import BearerSessions
 from harnpy.eventlog.topics import StoreEventLog, event_log_settings, opened, usual_settings
@@ -91,7 +92,7 @@ class Server:
             on_drop=lambda: metrics.count("dropped_total"),
             on_error=lambda scope, error: self.app.failed(scope, error),
         )
-        self.app = Journal(self.door, metrics, RealClock.now, *output)
+        self.app = Journal(_traced(self.door), metrics, RealClock.now, *output)
 
     async def _health(self, request: Request) -> Response:
         if self._service.is_draining:
@@ -123,6 +124,19 @@ class Server:
         self.door.close()
         await listener.close(_REQUESTS)
         return left
+
+
+def _traced(app: Application) -> Application:
+    """Return an application that goes on in the traces of its requests (11 §5)."""
+
+    async def traced(scope: AsgiMessage, receive: Receive, send: Send) -> None:
+        if not telemetry.is_on():
+            await app(scope, receive, send)
+            return
+        with telemetry.within({name.decode(): value.decode("latin-1") for name, value in scope["headers"]}):
+            await app(scope, receive, send)
+
+    return traced
 
 
 def _plain(router: Router) -> Application:
