@@ -50,7 +50,7 @@ def _is_there(port: int) -> bool:
 
 
 class Program:
-    """A program that watches a session."""
+    """A program that watches a session until its turn is over."""
 
     def __init__(self, url: str) -> None:
         self.items: list[Event | Chunk] = []
@@ -60,12 +60,14 @@ class Program:
         self.thread.start()
 
     def _watch(self) -> None:
-        for item in self._client.watch("talk", 0, chunks=True):
-            self.items.append(item)
-            if isinstance(item, Chunk):
-                self.speaks.set()
-            elif item.type == "action_executed":
-                self.ended.set()
+        with self._client:
+            for item in self._client.watch("talk", 0, chunks=True):
+                self.items.append(item)
+                if isinstance(item, Chunk):
+                    self.speaks.set()
+                elif item.type == "action_executed":
+                    self.ended.set()
+                    return
 
     @property
     def events(self) -> list[Event]:

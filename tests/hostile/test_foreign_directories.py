@@ -36,8 +36,8 @@ _NEEDED = re.compile(
     # Where a browser is, for `harnpy portal`.
     "DISPLAY|WAYLAND_DISPLAY|BROWSER"
 )
-#: Commands that mask whatever the environment holds, or hand it on to a program, need to know it.
-_MASKING = ("bundle export", "session export", "eval", "runs", "replay")
+#: Commands that mask whatever the environment holds, hand it on to a program, or say which keys there are.
+_MASKING = ("doctor", "bundle export", "session export", "eval", "runs", "replay")
 
 
 class Seen:

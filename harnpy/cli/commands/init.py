@@ -49,8 +49,9 @@ def _make(directory: str | None, template: str) -> int:
         else "Initializing the current directory..."
     )
     for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text, encoding="utf-8")
+        place = root.absolute() / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
         say(f"  create  {path}")
     say("\nNext:")
     for command in next_commands(template, directory):
