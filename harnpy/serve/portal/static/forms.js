@@ -35,8 +35,10 @@ function sent(form, body) {
     history.replaceState(null, "", here);
   }
   if (form.matches(".composer")) {
-    form.querySelector("textarea").value = "";
-    const key = form.elements.key; // another prompt is another turn
+    const here = document.querySelector("form.composer") ?? form; // the page may have got another one meanwhile
+    const text = here.querySelector("textarea");
+    if (text.value === body.get("prompt")) text.value = "";
+    const key = here.elements.key; // another prompt is another turn
     key.value = key.value.replace(/\.\d+$/, "") + "." + Date.now();
   }
 }
