@@ -53,7 +53,7 @@ class Checker:
         self._strict = strict
         self._disk = disk
         self._vm = Vm(catalog) if vm is None else vm
-        self._files: dict[str, _File] = {}
+        self._files: dict[str, CheckedFile] = {}
         self._surfaces: dict[str, modules.Surface] = {}
 
     def check(self, sources: Mapping[str, str]) -> dict[str, list[Diagnostic]]:
@@ -71,10 +71,27 @@ class Checker:
             def bring(requests: Sequence[Request], directory: str = directory) -> Imports:
                 return modules.brought(reader, tuple(requests), directory)
 
-            file = self._files.setdefault(path, _File(path, self._vm.builtins.knowledge(), self._strict))
-            found[path] = file.check(text, bring)
-        self._files = {path: self._files[path] for path in sources}
+            found[path] = self._check(path, text, bring)
+        self._files = {path: self._files[path] for path in sources if path in self._files}
         return found
+
+    def _check(self, path: str, text: str, bring: Bring) -> list[Diagnostic]:
+        """Return the findings in one text. A file that doesn't parse is read anew next time."""
+        knowledge = self._vm.builtins.knowledge()
+        file = self._files.pop(path, None) or CheckedFile(knowledge, strict=self._strict)
+        file.edit(text, bring)
+        if file.draft.broken:
+            try:
+                parse(text, file=path)
+            except SourceFault as fault:
+                return fault.diagnostics
+            file.edit(text, bring, undivided=True)
+        misplaced = file.misplaced(path)
+        if misplaced:
+            return misplaced
+        self._files[path] = file
+        lines = Lines(text)
+        return [finding.diagnostic(lines) for finding in file.findings()]
 
     def _surface(self, text: str) -> modules.Surface:
         """Return what a module declares."""
@@ -85,72 +102,64 @@ class Checker:
         return self._surfaces[text]
 
 
-class _File:
+class CheckedFile:
     """One file, from edit to edit.
 
-    ``_seen`` is what the other items see of each, and what it imports. That holds for an item as long as it
-    isn't edited; so does what was found in it, as long as what it sees of the others stays the same.
+    ``environment`` is what its items see, ``draft`` its text. What was found in an item holds as long as it
+    isn't edited and what it sees of the others stays the same.
     """
 
-    def __init__(self, path: str, knowledge: Knowledge, strict: bool) -> None:
-        self._path = path
+    environment: Environment
+
+    def __init__(self, knowledge: Knowledge, *, strict: bool = False) -> None:
+        self.draft = Draft()
         self._knowledge = knowledge
         self._strict = strict
-        self._draft: Draft | None = None
         self._brought = ""
         self._seen: dict[Item, tuple[Surface, list[Request]]] = {}
 
-    def check(self, text: str, bring: Bring) -> list[Diagnostic]:
-        """Return what is to be said of ``text``."""
-        try:
-            draft = self._edited(text)
-        except SourceFault as fault:
-            return fault.diagnostics
+    def edit(self, text: str, bring: Bring, *, undivided: bool = False) -> None:
+        """Take ``text`` as the new one, and what ``bring`` brings for its imports."""
+        draft = self.draft
+        draft.edit(text, undivided=undivided)
+        before = [self._seen.pop(item)[0] for item in draft.replaced]
+        for item in draft.fresh:
+            self._seen[item] = Surface(item.node), list(modules.requests_of([item.node]))
+        _forget(draft, before, [self._seen[item][0] for item in draft.fresh])
         brought = bring([request for item in draft.items for request in self._seen[item][1]])
         if brought.fingerprint() != self._brought:
             self._brought = brought.fingerprint()
             for item in draft.items:
                 item.findings = None
         # Made anew after each edit: it points to declarations, and those of edited items are others now.
-        environment = Environment(
+        self.environment = Environment(
             [item.node for item in draft.items],
             self._knowledge,
             brought,
             strict=self._strict,
             surfaces=[self._seen[item][0] for item in draft.items],
         )
-        found = [finding for item in draft.items for finding in _found(item, draft, environment)]
-        for finding in check_together(environment):
-            found.append(finding.shifted(draft.place(finding.start) - finding.start, draft.place))
-        lines = Lines(text)
-        return [finding.diagnostic(lines) for finding in silenced(text, ordered(found))]
 
-    def _edited(self, text: str) -> Draft:
-        """The draft with ``text``. Forgets the findings that the edit may change. Raises SourceFault."""
-        if self._draft is None:
-            self._draft = Draft(text, self._path)
-        else:
-            self._draft.edit(text)
-        draft, self._draft = self._draft, None
+    def misplaced(self, file: str) -> list[Diagnostic]:
+        """Return what breaks a rule of structure in the items that are new (01 §10)."""
+        draft = self.draft
         nodes = [placed(item.node, item.moved) for item in draft.fresh]
-        faults = check_structure(ast.Program(0, len(text), tuple(nodes)), text, self._path)
-        if faults:
-            found = [each for fault in faults for each in fault.diagnostics]
-            raise SourceFault(faults[0].message, found, text, self._path)
-        before = [self._seen.pop(item)[0] for item in draft.replaced]
-        if not before:
-            self._seen.clear()
-        for item in draft.fresh:
-            self._seen[item] = Surface(item.node), list(modules.requests_of([item.node]))
-        _forget(draft, before, [self._seen[item][0] for item in draft.fresh])
-        self._draft = draft
-        return draft
+        program = ast.Program(0, len(draft.source), tuple(nodes))
+        faults = check_structure(program, draft.source, file)
+        return [each for fault in faults for each in fault.diagnostics]
 
+    def findings(self) -> list[Finding]:
+        """Return what is to be said of the items that parse, by offsets in the text."""
+        draft = self.draft
+        found = [finding for item in draft.items if not item.broken for finding in self._found(item)]
+        for finding in check_together(self.environment):
+            found.append(finding.shifted(draft.place(finding.start) - finding.start, draft.place))
+        return silenced(draft.source, ordered(found))
 
-def _found(item: Item, draft: Draft, environment: Environment) -> list[Finding]:
-    if item.findings is None:
-        item.findings = check_item(item.node, environment)
-    return [finding.shifted(item.moved, draft.place) for finding in item.findings]
+    def _found(self, item: Item) -> list[Finding]:
+        if item.findings is None:
+            item.findings = check_item(item.node, self.environment)
+        return [finding.shifted(item.moved, self.draft.place) for finding in item.findings]
 
 
 def _forget(draft: Draft, before: list[Surface], after: list[Surface]) -> None:

@@ -1,40 +1,48 @@
-"""One file while it is being written: after an edit, only the items that it touched are read again.
+"""One file while it is being written: after an edit, only the items that it touched are read again. Spec: 12 §2.
 
-A file is a list of top-level items. An edit leaves most of them as they were, further up or down; the text
-between those is parsed by itself, and stands for the items that it replaces. Nothing is guessed: where the
-parts would not meet as they did, the whole file is read again.
+A text falls into pieces, each of which can be read by itself: one begins at the margin of a line. How depends
+on the text alone and not on the edits that led to it, so a draft is what reading the whole text gives. A piece
+that doesn't parse is `broken`; its items are those of its mended text.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+import re
+from bisect import bisect_right
 
 from harnpy.syntax import ast
-from harnpy.syntax.diagnostic import SyntaxFault
+from harnpy.syntax.diagnostic import LexFault, SyntaxFault
+from harnpy.syntax.mending import mended
 from harnpy.syntax.parser import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from harnpy.check.findings import Finding
+    from harnpy.syntax.diagnostic import Diagnostic
 
 #: Every reading has offsets of its own, so that an offset tells in which reading its node was made.
 _READING = 1 << 40
+#: Where a piece begins: at a word that no line goes on with (01 §3).
+_BEGINNING = re.compile(r"(?<!\\\n)^(?:(?!(?:else|catch|finally)\b)[^\W\d]|@)", re.MULTILINE)
+_BRACKETS = re.compile(r"[(\[{]|[)\]}]|\"(?:[^\"\\\n]|\\.)*\"|//[^\n]*")
 
 
 class Item:
     """A top-level item. Its node has the offsets of the reading that made it, ``moved`` away by now.
 
-    ``findings`` are what was found in it, by the node's offsets; None until it is checked.
+    ``findings`` are what was found in it, by the node's offsets; None until it is checked. ``broken``: it was
+    mended.
     """
 
-    __slots__ = ("findings", "moved", "node")
+    __slots__ = ("broken", "findings", "moved", "node")
 
-    def __init__(self, node: ast.Node, moved: int) -> None:
+    def __init__(self, node: ast.Node, moved: int, broken: bool = False) -> None:
         self.node = node
         self.moved = moved
+        self.broken = broken
         self.findings: list[Finding] | None = None
 
     @property
@@ -46,6 +54,27 @@ class Item:
         return self.node.end + self.moved
 
 
+class Piece:
+    """A part of the text that is read by itself. ``faults`` are why it is broken, by offsets in it."""
+
+    __slots__ = ("faults", "items", "start", "text")
+
+    def __init__(self, text: str, start: int) -> None:
+        self.text = text
+        self.start = start
+        self.items: list[Item] = []
+        self.faults: Sequence[Diagnostic] = ()
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+    def move(self, by: int) -> None:
+        self.start += by
+        for item in self.items:
+            item.moved += by
+
+
 class Draft:
     """The text of a file and its items.
 
@@ -53,56 +82,121 @@ class Draft:
     replaced when the whole file was read.
     """
 
-    def __init__(self, source: str, file: str = "<script>") -> None:
-        """Raises SyntaxFault."""
-        self._file = file
-        self._read_whole(source)
-
-    def _read_whole(self, source: str) -> None:
-        program = parse(source, file=self._file)
-        self.source = source
-        self.items = [Item(node, 0) for node in program.items]
+    def __init__(self, source: str = "") -> None:
+        self.source = ""
+        self.pieces: list[Piece] = []
+        self.items: list[Item] = []
         self.replaced: Sequence[Item] = ()
-        self.fresh: Sequence[Item] = self.items
+        self.fresh: Sequence[Item] = ()
         self._reading = 0
+        self._nodes: dict[str, tuple[ast.Node, ...] | SyntaxFault] = {}
+        self.edit(source)
 
-    def edit(self, source: str) -> None:
-        """Take ``source`` as the new text. Raises SyntaxFault, and keeps the old one."""
-        if not self._edit_items(source):
-            self._read_whole(source)
+    @property
+    def broken(self) -> list[Piece]:
+        """The pieces that don't parse."""
+        return [piece for piece in self.pieces if piece.faults]
 
-    def _edit_items(self, source: str) -> bool:
-        """Read what changed; False when that can't be told apart from the rest."""
-        same_before = _common(self.source, source)
-        room = min(len(self.source), len(source)) - same_before
-        same_after = _common(self.source[::-1][:room], source[::-1][:room])
-        # An item that touches the edit has changed; its neighbours show whether the parts still meet.
-        first = bisect_left(self.items, same_before, key=lambda item: item.end) - 1
-        last = bisect_right(self.items, len(self.source) - same_after, key=lambda item: item.start) + 1
-        first, last = max(first, 0), min(last, len(self.items))
+    def edit(self, source: str, *, undivided: bool = False) -> None:
+        """Take ``source`` as the new text. ``undivided``: as one piece, which takes longer."""
+        known, self._nodes = self._nodes, {}
+        if undivided:
+            self._read(source, known)
+        spans = [(0, len(source))] if undivided else list(self._spans(source, known))
+        old = self.pieces
+        room = min(len(spans), len(old))
+        before = next((i for i in range(room) if old[i].text != source[slice(*spans[i])]), room)
+        room -= before
+        after = next((i for i in range(room) if old[-1 - i].text != source[slice(*spans[-1 - i])]), room)
+        last = len(old) - after
+        self.replaced = [item for piece in old[before:last] for item in piece.items]
+        fresh = [self._piece(source, start, end) for start, end in spans[before : len(spans) - after]]
+        self.fresh = [item for piece in fresh for item in piece.items]
         grown = len(source) - len(self.source)
-        begin = self.items[first].start if first else 0
-        end = self.items[last - 1].end + grown if last < len(self.items) else len(source)
-        if not self.items or begin > same_before or end < len(source) - same_after:
-            return False
-        try:
-            nodes = parse(source[begin:end]).items
-        except SyntaxFault:
-            return False
-        replaced = self.items[first:last]
-        if not nodes or (last < len(self.items) and nodes[-1] != replaced[-1].node):
-            return False
-        if first and nodes[0] != replaced[0].node:
-            return False
+        for piece in old[last:] if grown else ():
+            piece.move(grown)
+        old[before:last] = fresh
+        self.items = [item for piece in old for item in piece.items]
+        self.source = source
+
+    def _spans(
+        self, source: str, known: Mapping[str, tuple[ast.Node, ...] | SyntaxFault]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the pieces of a text by their offsets."""
+        bounds = [match.start() for match in _BEGINNING.finditer(source)]
+        bounds = [0, *(at for at in bounds if at), len(source)]
+        at = 0
+        while at < len(bounds) - 1:
+            end = at + 1
+            for longer in self._longer(source, bounds, at, known):
+                end = longer
+            yield bounds[at], bounds[end]
+            at = end
+
+    def _longer(
+        self,
+        source: str,
+        bounds: Sequence[int],
+        at: int,
+        known: Mapping[str, tuple[ast.Node, ...] | SyntaxFault],
+    ) -> Iterator[int]:
+        """Yield the end of the piece from ``bounds[at]`` on, if it is further away than the next bound.
+
+        It is where a string or comment is closed, or the brackets are, or behind a line that goes on; but only
+        if the piece can be read then.
+        """
+        end = at + 1
+        while isinstance(fault := self._read(source[bounds[at] : bounds[end]], known), SyntaxFault):
+            further = self._further(source, bounds, at, end, fault)
+            if further is None:
+                return
+            end = further
+        if end > at + 1:
+            yield end
+
+    def _further(
+        self, source: str, bounds: Sequence[int], at: int, end: int, fault: SyntaxFault
+    ) -> int | None:
+        """Return how far a piece may reach that doesn't parse up to ``bounds[end]``; None if no further."""
+        if end == len(bounds) - 1:
+            return None
+        text = source[bounds[at] : bounds[end]]
+        closer = _closer(fault, text)
+        if closer:
+            found = source.find(closer, bounds[end])
+            return None if found < 0 else bisect_right(bounds, found)
+        depth = _depth(text)
+        if depth <= 0:
+            return end + 1 if _at_end(fault, text) else None
+        while depth > 0 and end < len(bounds) - 1:
+            depth += _depth(source[bounds[end] : bounds[end + 1]])
+            end += 1
+        return end if depth <= 0 else None
+
+    def _read(
+        self, text: str, known: Mapping[str, tuple[ast.Node, ...] | SyntaxFault]
+    ) -> tuple[ast.Node, ...] | SyntaxFault:
+        """Return the items of a piece, or why there are none."""
+        found = self._nodes.get(text) or known.get(text)
+        if found is None:
+            try:
+                found = parse(text).items
+            except SyntaxFault as fault:
+                found = fault
+        self._nodes[text] = found
+        return found
+
+    def _piece(self, source: str, start: int, end: int) -> Piece:
+        piece = Piece(source[start:end], start)
+        found = self._nodes[piece.text]
+        broken = isinstance(found, SyntaxFault)
+        if isinstance(found, SyntaxFault):
+            piece.faults = found.diagnostics
+            found = mended(piece.text).items
         self._reading += 1
         base = self._reading * _READING
-        fresh = [Item(placed(node, base), begin - base) for node in nodes]
-        after = self.items[last:]
-        for item in after:
-            item.moved += grown
-        self.items[first:last] = fresh
-        self.replaced, self.fresh, self.source = replaced, fresh, source
-        return True
+        piece.items = [Item(placed(node, base), start - base, broken) for node in found]
+        return piece
 
     def place(self, offset: int) -> int:
         """Return where an offset of any reading is in the text now; one of a node that is gone stays."""
@@ -110,6 +204,32 @@ class Draft:
             if item.node.start <= offset <= item.node.end:
                 return offset + item.moved
         return min(offset % _READING, len(self.source))
+
+
+def _closer(fault: SyntaxFault, text: str) -> str | None:
+    """Return what would close the string or comment that is still open at the end of a text."""
+    span = fault.diagnostics[0].span
+    if span is None or not isinstance(fault, LexFault):
+        return None
+    rest = text[span.start :]
+    if rest.startswith("/*"):
+        return "*/"
+    if rest.startswith('"""'):
+        return '"""'
+    # Only the code in a string of one line may go on in the next.
+    return "}" if rest.startswith('"') and "${" in rest.partition("\n")[0] else None
+
+
+def _depth(text: str) -> int:
+    """Return how many more brackets a text opens than it closes."""
+    found = _BRACKETS.findall(text)
+    return sum((each in ("(", "[", "{")) - (each in (")", "]", "}")) for each in found)
+
+
+def _at_end(fault: SyntaxFault, text: str) -> bool:
+    """Return whether what is lacking is lacking at the end of the text."""
+    span = fault.diagnostics[0].span
+    return span is not None and not text[span.start :].strip()
 
 
 def placed(node: ast.Node, by: int) -> ast.Node:
@@ -132,15 +252,3 @@ def _copied(field: Any, copies: Mapping[int, ast.Node]) -> Any:
     if type(field) is tuple:
         return tuple([copies.get(id(part), part) for part in field])
     return copies.get(id(field), field)
-
-
-def _common(left: str, right: str) -> int:
-    """Return how many characters two texts begin with in common."""
-    low, high = 0, min(len(left), len(right))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left[low:middle] == right[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
