@@ -1,8 +1,8 @@
-"""One file while it is being written: after an edit, only the items that it touched are read again. Spec: 12 §2.
+"""One file while it is being written: after an edit, only what it touched is read again. Spec: 12 §2.
 
 A text falls into pieces, each of which can be read by itself: one begins at the margin of a line. How depends
-on the text alone and not on the edits that led to it, so a draft is what reading the whole text gives. A piece
-that doesn't parse is `broken`; its items are those of its mended text.
+on the text alone and not on the edits that led to it, so a draft is what reading the whole text gives. A
+piece that doesn't parse is `broken`; its items are those of its mended text.
 """
 
 from __future__ import annotations
@@ -57,11 +57,12 @@ class Item:
 class Piece:
     """A part of the text that is read by itself. ``faults`` are why it is broken, by offsets in it."""
 
-    __slots__ = ("faults", "items", "start", "text")
+    __slots__ = ("faults", "items", "reading", "start", "text")
 
-    def __init__(self, text: str, start: int) -> None:
+    def __init__(self, text: str, start: int, reading: int) -> None:
         self.text = text
         self.start = start
+        self.reading = reading
         self.items: list[Item] = []
         self.faults: Sequence[Diagnostic] = ()
 
@@ -89,6 +90,7 @@ class Draft:
         self.replaced: Sequence[Item] = ()
         self.fresh: Sequence[Item] = ()
         self._reading = 0
+        self._by_reading: dict[int, Piece] = {}
         self._nodes: dict[str, tuple[ast.Node, ...] | SyntaxFault] = {}
         self.edit(source)
 
@@ -115,6 +117,9 @@ class Draft:
         grown = len(source) - len(self.source)
         for piece in old[last:] if grown else ():
             piece.move(grown)
+        for piece in old[before:last]:
+            self._by_reading.pop(piece.reading, None)
+        self._by_reading.update((piece.reading, piece) for piece in fresh)
         old[before:last] = fresh
         self.items = [item for piece in old for item in piece.items]
         self.source = source
@@ -142,8 +147,8 @@ class Draft:
     ) -> Iterator[int]:
         """Yield the end of the piece from ``bounds[at]`` on, if it is further away than the next bound.
 
-        It is where a string or comment is closed, or the brackets are, or behind a line that goes on; but only
-        if the piece can be read then.
+        It is where a string or comment is closed, or the brackets are, or behind a line that goes on; but
+        only if the piece can be read then.
         """
         end = at + 1
         while isinstance(fault := self._read(source[bounds[at] : bounds[end]], known), SyntaxFault):
@@ -187,23 +192,22 @@ class Draft:
         return found
 
     def _piece(self, source: str, start: int, end: int) -> Piece:
-        piece = Piece(source[start:end], start)
+        self._reading += 1
+        piece = Piece(source[start:end], start, self._reading)
         found = self._nodes[piece.text]
         broken = isinstance(found, SyntaxFault)
         if isinstance(found, SyntaxFault):
             piece.faults = found.diagnostics
             found = mended(piece.text).items
-        self._reading += 1
-        base = self._reading * _READING
+        base = piece.reading * _READING
         piece.items = [Item(placed(node, base), start - base, broken) for node in found]
         return piece
 
     def place(self, offset: int) -> int:
         """Return where an offset of any reading is in the text now; one of a node that is gone stays."""
-        for item in self.items:
-            if item.node.start <= offset <= item.node.end:
-                return offset + item.moved
-        return min(offset % _READING, len(self.source))
+        piece = self._by_reading.get(offset // _READING)
+        within = offset % _READING
+        return min(within if piece is None else piece.start + within, len(self.source))
 
 
 def _closer(fault: SyntaxFault, text: str) -> str | None:

@@ -43,6 +43,7 @@ _MODULES = {
     "attach": "harnpy.cli.commands.attach",
     "mcp": "harnpy.cli.commands.mcp",
     "acp": "harnpy.cli.commands.acp",
+    "lsp": "harnpy.cli.commands.lsp",
     "trust": "harnpy.cli.commands.trust",
     "doctor": "harnpy.cli.commands.doctor",
     "builtins": "harnpy.cli.commands.builtins",

@@ -1,8 +1,8 @@
-"""A tree for a text that is being written: what doesn't parse is mended, and the rest is as it is. Spec: 12 §2.
+"""A tree for a text that is being written: what doesn't parse is mended. Spec: 12 §2.
 
-Where a token doesn't fit, the least is put in that makes the next ones fit: a name, a bracket, a separator. If
-nothing does, the token is passed over; and where that doesn't help either, the statement becomes a `nil`, as
-it does for the parser's own messages. What is put in takes no room: it has an offset and no text.
+Where a token doesn't fit, the least is put in that makes the next ones fit: a name, a bracket, a separator.
+If nothing does, the token is passed over; and where that doesn't help either, the statement becomes a `nil`,
+as it does for the parser's own messages. What is put in takes no room: it has an offset and no text.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _MISSING_TOKENS = {
     "IDENT": MISSING,
     ")": ")",
     "]": "]",
-    "}": "}",
     "NL": "\n",
+    "}": "}",
     ",": ",",
     ":": ":",
     "=": "=",
@@ -41,7 +41,7 @@ _MISSING_TOKENS = {
     "STRING": "",
     "catch": "catch",
 }
-#: So many tokens are put in at one place, or at the end of the text; so many of the text must fit behind them.
+#: So many tokens are put in at one place, or at the end of the text; so many must fit behind them.
 _LONGEST, _LONGEST_AT_END, _FITTING = 3, 40, 3
 #: So many ways are followed before the place is given up.
 _WAYS = 120
@@ -110,9 +110,10 @@ class _Mender(Parser):
         return next_item(tokens, at), None
 
     def _fitting(self, tokens: Tokens, failure: Failure) -> Sequence[str]:
-        """Return what makes the following tokens fit: little, and what closes much rather than what opens it."""
+        """Return what makes the following tokens fit: little, and at the end rather what closes."""
         ways: list[tuple[int, int, tuple[str, ...], list[int]]] = [(0, 0, (), failure.states)]
-        longest = _LONGEST_AT_END if tokens.kinds[failure.at] == "$END" else _LONGEST
+        at_end = tokens.kinds[failure.at] == "$END"
+        longest = _LONGEST_AT_END if at_end else _LONGEST
         seen: set[tuple[int, ...]] = set()
         for _ in range(_WAYS):
             if not ways:
@@ -128,7 +129,7 @@ class _Mender(Parser):
                 seen.add(tuple(after))
                 if self._fits(tokens, after, failure.at):
                     return (*before, kind)
-                heappush(ways, (len(after) + len(before), len(seen), (*before, kind), after))
+                heappush(ways, (len(before) + at_end * len(after), len(seen), (*before, kind), after))
         return ()
 
     def _fits(self, tokens: Tokens, states: list[int], at: int) -> bool:
@@ -149,9 +150,7 @@ class _Mender(Parser):
 
 
 def _without(text: str, error: LexError) -> str:
-    """Return the text with blanks in the place of what can't be read; a string that isn't closed ends with its
-    line.
-    """
+    """Return the text with blanks for what can't be read; a string that isn't closed ends with its line."""
     at = error.at
     if text.startswith("/*", at):
         return text[:at] + " " * (len(text) - at)

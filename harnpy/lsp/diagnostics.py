@@ -1,0 +1,46 @@
+"""What is wrong with a document, as editors show it. Spec: 12 §3.1, 03."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lsprotocol import types as lsp
+
+from harnpy.lsp.document import Document
+from harnpy.lsp.workspace import Workspace
+
+_SEVERITIES = {
+    "error": lsp.DiagnosticSeverity.Error,
+    "warning": lsp.DiagnosticSeverity.Warning,
+    "note": lsp.DiagnosticSeverity.Information,
+}
+
+
+def diagnostics(workspace: Workspace, document: Document) -> list[lsp.Diagnostic]:
+    """Return the syntax errors, and what the checker finds in the parts that parse."""
+    return [*_syntax(document), *_found(document)]
+
+
+def _syntax(document: Document) -> Iterator[lsp.Diagnostic]:
+    for piece in document.checked.draft.broken:
+        for fault in piece.faults:
+            if fault.span is not None:
+                start, end = piece.start + fault.span.start, piece.start + fault.span.end
+                yield lsp.Diagnostic(
+                    range=document.text.range(start, max(start, end)),
+                    message=fault.message,
+                    severity=lsp.DiagnosticSeverity.Error,
+                    code=fault.code,
+                    source="harn",
+                )
+
+
+def _found(document: Document) -> Iterator[lsp.Diagnostic]:
+    for finding in document.findings:
+        yield lsp.Diagnostic(
+            range=document.text.range(finding.start, finding.end),
+            message=finding.message,
+            severity=_SEVERITIES[finding.severity],
+            code=finding.code,
+            source="harn",
+        )

@@ -1,0 +1,197 @@
+"""One open file: its text, its tree, what was found in it, and what is at an offset. Spec: 12 §2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from harnpy.check.checker import ABOVE, VISITS
+from harnpy.check.findings import Finding
+from harnpy.check.lint.uses import Uses
+from harnpy.check.scopes import Scope
+from harnpy.check.walk import Walk
+from harnpy.checking import CheckedFile
+from harnpy.syntax import ast
+
+if TYPE_CHECKING:
+    from harnpy.check.edits import Item
+    from harnpy.check.environment import Environment
+    from harnpy.check.inference import Inference
+    from harnpy.check.knowledge import Knowledge
+    from harnpy.check.types.type_nodes import Type
+    from harnpy.checking import Bring
+    from harnpy.lsp.text import Text
+
+
+class Spot(NamedTuple):
+    """A place in a document: the item there, and the nodes around it, the outermost first.
+
+    The nodes have the offsets of their item's reading; ``offset`` is the place by those. `Document.span` has
+    a node's place in the text.
+    """
+
+    item: Item
+    offset: int
+    nodes: tuple[ast.Node, ...]
+
+    @property
+    def node(self) -> ast.Node:
+        """The innermost node."""
+        return self.nodes[-1]
+
+
+class Document:
+    """``path`` is absolute, and None for what is in no file. ``version`` is the client's, None without any.
+
+    What is looked up lazily is so once for each text.
+    """
+
+    def __init__(self, uri: str, path: str | None, text: Text, knowledge: Knowledge) -> None:
+        self.uri = uri
+        self.path = path
+        self.text = text
+        self.version: int | None = None
+        self.knowledge = knowledge
+        self.checked = CheckedFile(knowledge)
+
+    def edit(self, text: Text, bring: Bring, version: int | None = None) -> None:
+        """Take another text."""
+        self.text = text
+        self.version = version
+        self.checked.edit(text.source, bring)
+        for name in ("uses", "findings"):
+            self.__dict__.pop(name, None)
+
+    @property
+    def source(self) -> str:
+        return self.text.source
+
+    @property
+    def environment(self) -> Environment:
+        return self.checked.environment
+
+    @property
+    def items(self) -> list[Item]:
+        """The top-level items; their nodes have the offsets of their own readings."""
+        return self.checked.draft.items
+
+    @cached_property
+    def uses(self) -> Uses:
+        """The bindings of the file and their uses, by the offsets of their readings: see `place`."""
+        return Uses(
+            ast.Program(0, 0, tuple(item.node for item in self.items)), self.environment.enums_anywhere
+        )
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What the checker has to say of the parts that parse, by offsets in the text."""
+        return self.checked.findings()
+
+    def place(self, offset: int) -> int:
+        """Return where an offset of a node is in the text."""
+        return self.checked.draft.place(offset)
+
+    def span(self, node: ast.Node) -> tuple[int, int]:
+        """Return where a node is in the text."""
+        return self.place(node.start), self.place(node.end)
+
+    def name_span(self, node: ast.Node, name: str) -> tuple[int, int]:
+        """Return where a node first has a word, such as the name that it declares; all of it if nowhere."""
+        start, end = self.span(node)
+        for at in _words(self.source, name, start, end):
+            return at, at + len(name)
+        return start, end
+
+    def item_at(self, offset: int) -> Item | None:
+        """Return the item that an offset of the text is in, or that ends there."""
+        found = None
+        for item in self.items:
+            if item.start > offset:
+                break
+            if offset <= item.end:
+                found = item
+        return found
+
+    def spot(self, offset: int) -> Spot | None:
+        """Return what is at an offset of the text; None between the items."""
+        item = self.item_at(offset)
+        if item is None:
+            return None
+        inner = offset - item.moved
+        return Spot(item, inner, tuple(_around(item.node, inner)))
+
+    def scope(self, spot: Spot) -> Sight:
+        """Return what is in sight at a spot, with the types that hold there."""
+        probe = _Probe(self.environment, spot.item.node, spot.offset)
+        probe.look()
+        return probe.sight
+
+    def type_of(self, spot: Spot, node: ast.Node) -> Type | None:
+        """Return the type of an expression at a spot; None if it isn't known."""
+        sight = self.scope(spot)
+        return sight.inference.of(node, sight.scope)
+
+
+class Sight(NamedTuple):
+    """What is in sight at one place. ``certain``: see `Binding.certain` in harnpy/check/scopes.py."""
+
+    scope: Scope
+    inference: Inference
+
+
+def _around(node: ast.Node, offset: int) -> Iterator[ast.Node]:
+    """Yield the nodes that an offset is in, the outermost first; where two meet, the later one."""
+    while True:
+        yield node
+        inner = [child for child in node.children() if child.start <= offset <= child.end]
+        if not inner:
+            return
+        node = inner[-1]
+
+
+def _words(source: str, word: str, start: int, end: int) -> Iterator[int]:
+    """Yield where a word stands by itself in ``source[start:end]``."""
+    at = source.find(word, start, end) if word else -1
+    while at >= 0:
+        before, after = source[at - 1 : at], source[at + len(word) : at + len(word) + 1]
+        if not (_in_word(before) or _in_word(after)):
+            yield at
+        at = source.find(word, at + 1, end)
+
+
+def _in_word(letter: str) -> bool:
+    return letter == "_" or letter.isalnum()
+
+
+class _Probe(Walk):
+    """The checker's walk over one item, for the scope at one place."""
+
+    def __init__(self, environment: Environment, item: ast.Node, offset: int) -> None:
+        super().__init__(environment, item, VISITS, ABOVE)
+        self._offset = offset
+        self.sight = Sight(self.scope, self.inference)
+
+    def look(self) -> None:
+        """Visit the item."""
+        self.visit(self.item)
+
+    def visit(self, node: ast.Node) -> object:
+        if node.start <= self._offset <= node.end:
+            self._note()
+        return super().visit(node)
+
+    def _note(self) -> None:
+        """Keep what is in sight now: what comes later in a block changes its scope."""
+        inference = type(self.inference)(self.environment)
+        inference.types = self.inference.types
+        self.sight = Sight(_copied(self.scope), inference)
+
+
+def _copied(scope: Scope) -> Scope:
+    """Return a scope as it is now; the file's own, which all share, stays itself."""
+    if scope.parent is None:
+        return scope
+    copied = Scope(_copied(scope.parent), function=scope.function, opaque=scope.opaque)
+    copied.names, copied.views, copied.later = scope.names.copy(), scope.views.copy(), scope.later.copy()
+    return copied

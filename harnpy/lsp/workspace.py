@@ -1,0 +1,144 @@
+"""The files that an editor works on: those that are open, and those on disk. Spec: 12 §1.3."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import pathname2url, url2pathname
+
+from lsprotocol.types import PositionEncodingKind
+
+from harnpy.builtins import catalog
+from harnpy.lsp.document import Document
+from harnpy.lsp.text import Text
+from harnpy.syntax.parser import parse
+from harnpy.vm import modules
+from harnpy.vm.imports import Imports
+from harnpy.vm.modules import Modules
+from harnpy.vm.vm import Vm
+from harnpy.world import World
+from harnpy.world.files import TextFiles
+
+if TYPE_CHECKING:
+    from harnpy.check.knowledge import Knowledge
+    from harnpy.checking import Bring
+    from harnpy.vm.modules import Request
+
+#: Texts of modules that are remembered, the `std/*` ones among them.
+_REMEMBERED = 256
+_SUFFIX = ".harn"
+
+
+class Workspace:
+    """``roots`` are the folders that the editor has open, absolute paths."""
+
+    def __init__(
+        self,
+        roots: Sequence[str] = (),
+        encoding: PositionEncodingKind | str = PositionEncodingKind.Utf16,
+    ) -> None:
+        self.roots = list(roots)
+        self.encoding = encoding
+        self.documents: dict[str, Document] = {}
+        self.knowledge: Knowledge = Vm(catalog).builtins.knowledge()
+        self._surfaces: dict[str, modules.Surface] = {}
+
+    def open(self, uri: str, source: str, version: int | None = None) -> Document:
+        """Take a document that the client has opened; what it holds counts, not what is on disk."""
+        text = Text(source, self.encoding)
+        document = self.documents[uri] = Document(uri, path_of(uri), text, self.knowledge)
+        self.edit(document, text, version)
+        return document
+
+    def edit(self, document: Document, text: Text, version: int | None) -> None:
+        """Take another text of an open document."""
+        document.edit(text, self._bring(document), version)
+
+    def close(self, uri: str) -> None:
+        """Forget a document: from now on what is on disk counts."""
+        self.documents.pop(uri, None)
+
+    def refresh(self, document: Document) -> None:
+        """Look again at what a document imports: another one has changed."""
+        self.edit(document, document.text, document.version)
+
+    def at_path(self, path: str) -> Document | None:
+        """Return the document of a file, from the editor or else from disk; None if it can't be read."""
+        found = next((one for one in self.documents.values() if one.path == path), None)
+        if found is not None:
+            return found
+        try:
+            with open(path, encoding="utf-8", newline="") as file:
+                source = file.read()
+        except (OSError, UnicodeDecodeError):
+            return None
+        text = Text(source, self.encoding)
+        document = Document(uri_of(path), path, text, self.knowledge)
+        self.edit(document, text, None)
+        return document
+
+    def module(self, document: Document, path: str) -> str | None:
+        """Return the file that an import of ``path`` in a document leads to; None if there is none."""
+        place = modules.find_module(self._files(), path, _directory(document))
+        return None if place is None else place.path
+
+    def paths(self) -> Iterator[str]:
+        """Yield the programs below the roots, and those that are open, each once."""
+        seen = set()
+        for document in self.documents.values():
+            if document.path is not None and document.path not in seen:
+                seen.add(document.path)
+                yield document.path
+        for root in self.roots:
+            for directory, folders, files in os.walk(root):
+                folders[:] = sorted(
+                    one for one in folders if not one.startswith(".") and one != "node_modules"
+                )
+                for name in sorted(files):
+                    path = os.path.join(directory, name)
+                    if name.endswith(_SUFFIX) and path not in seen:
+                        seen.add(path)
+                        yield path
+
+    def _files(self) -> TextFiles:
+        """The disk, with the open documents in the place of their files."""
+        open_ = {one.path: one.source for one in self.documents.values() if one.path is not None}
+        return TextFiles(open_, disk=True)
+
+    def _bring(self, document: Document) -> Bring:
+        files = self._files()
+        reader = Vm(catalog, World(files=files))
+        known = Modules(self._surface)
+        directory = _directory(document)
+
+        def bring(requests: Sequence[Request]) -> Imports:
+            return known.brought(reader, tuple(requests), directory)
+
+        return bring
+
+    def _surface(self, text: str) -> modules.Surface:
+        """Return what a module declares."""
+        if text not in self._surfaces:
+            if len(self._surfaces) > _REMEMBERED:
+                self._surfaces.clear()
+            self._surfaces[text] = modules.read_surface(text, parse)
+        return self._surfaces[text]
+
+
+def _directory(document: Document) -> str:
+    return os.getcwd() if document.path is None else os.path.dirname(document.path)
+
+
+def path_of(uri: str) -> str | None:
+    """Return the path of a `file:` URI; None for any other."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file":
+        return None
+    return os.path.normpath(url2pathname(parts.path))
+
+
+def uri_of(path: str) -> str:
+    """Return the `file:` URI of an absolute path."""
+    return f"file://{pathname2url(path)}"
