@@ -7,7 +7,7 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
-from harnpy.lsp import hover
+from harnpy.lsp import hover, navigation
 
 
 def features() -> Mapping[str, Callable[..., Any]]:
@@ -17,6 +17,11 @@ def features() -> Mapping[str, Callable[..., Any]]:
     """
     return {
         lsp.TEXT_DOCUMENT_HOVER: hover.hover,
+        lsp.TEXT_DOCUMENT_DEFINITION: navigation.definition,
+        lsp.TEXT_DOCUMENT_REFERENCES: navigation.references,
+        lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: navigation.highlights,
+        lsp.TEXT_DOCUMENT_PREPARE_RENAME: navigation.prepare_rename,
+        lsp.TEXT_DOCUMENT_RENAME: navigation.rename,
     }
 
 
@@ -35,4 +40,8 @@ def server_capabilities(encoding: lsp.PositionEncodingKind | str) -> lsp.ServerC
             )
         ),
         hover_provider=True,
+        definition_provider=True,
+        references_provider=True,
+        document_highlight_provider=True,
+        rename_provider=lsp.RenameOptions(prepare_provider=True),
     )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harnpy.check.knowledge import Knowledge
     from harnpy.check.types.type_nodes import Type
     from harnpy.checking import Bring
+    from harnpy.lsp.names import Names
     from harnpy.lsp.text import Text
 
 
@@ -54,12 +55,15 @@ class Document:
         self.version: int | None = None
         self.knowledge = knowledge
         self.checked = CheckedFile(knowledge)
+        #: What harnpy/lsp/names.py has read of this text; None until it is asked.
+        self.names: Names | None = None
 
     def edit(self, text: Text, bring: Bring, version: int | None = None) -> None:
         """Take another text."""
         self.text = text
         self.version = version
         self.checked.edit(text.source, bring)
+        self.names = None
         for name in ("uses", "findings"):
             self.__dict__.pop(name, None)
 

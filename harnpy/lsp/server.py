@@ -25,7 +25,8 @@ from pygls.server import JsonRPCServer
 from harnpy.lsp import capabilities
 from harnpy.lsp.diagnostics import diagnostics
 from harnpy.lsp.document import Document
-from harnpy.lsp.workspace import Workspace, path_of
+from harnpy.lsp.uris import path_of
+from harnpy.lsp.workspace import Workspace
 from harnpy.version import __version__
 
 log = logging.getLogger("harnpy.lsp")
@@ -120,10 +121,7 @@ class LanguageServer:
         return answer
 
     def _document(self, uri: str) -> Document:
-        document = self.workspace.documents.get(uri)
-        if document is None:
-            path = path_of(uri)
-            document = None if path is None else self.workspace.at_path(path)
+        document = self.workspace.at(uri)
         if document is None:
             raise JsonRpcInvalidParams(f"{uri} is neither open nor a file that can be read")
         return document

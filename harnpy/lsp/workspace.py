@@ -5,14 +5,13 @@ from __future__ import annotations
 import os.path
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
-from urllib.request import pathname2url, url2pathname
 
 from lsprotocol.types import PositionEncodingKind
 
 from harnpy.builtins import catalog
 from harnpy.lsp.document import Document
 from harnpy.lsp.text import Text
+from harnpy.lsp.uris import path_of, uri_of
 from harnpy.syntax.parser import parse
 from harnpy.vm import modules
 from harnpy.vm.imports import Imports
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Texts of modules that are remembered, the `std/*` ones among them.
 _REMEMBERED = 256
+#: Files on disk that stay read.
+_READ = 64
 _SUFFIX = ".harn"
 
 
@@ -44,6 +45,7 @@ class Workspace:
         self.documents: dict[str, Document] = {}
         self.knowledge: Knowledge = Vm(catalog).builtins.knowledge()
         self._surfaces: dict[str, modules.Surface] = {}
+        self._read: dict[str, tuple[tuple[int, int], Document]] = {}
 
     def open(self, uri: str, source: str, version: int | None = None) -> Document:
         """Take a document that the client has opened; what it holds counts, not what is on disk."""
@@ -70,14 +72,36 @@ class Workspace:
         if found is not None:
             return found
         try:
+            status = os.stat(path)
+            stamp = status.st_mtime_ns, status.st_size
+            known = self._read.get(path)
+            if known is not None and known[0] == stamp:
+                return known[1]
             with open(path, encoding="utf-8", newline="") as file:
-                source = file.read()
+                text = Text(file.read(), self.encoding)
         except (OSError, UnicodeDecodeError):
             return None
-        text = Text(source, self.encoding)
         document = Document(uri_of(path), path, text, self.knowledge)
         self.edit(document, text, None)
+        if len(self._read) >= _READ:
+            self._read.pop(next(iter(self._read)))
+        self._read[path] = stamp, document
         return document
+
+    def at(self, uri: str) -> Document | None:
+        """Return the document of a URI, open or on disk; None if there is none."""
+        path = path_of(uri)
+        return self.documents.get(uri) or (None if path is None else self.at_path(path))
+
+    def owns(self, uri: str | None) -> bool:
+        """Return whether a file is open or below one of the roots."""
+        path = None if uri is None else path_of(uri)
+        below = path is not None and any(path.startswith(os.path.join(root, "")) for root in self.roots)
+        return uri in self.documents or below
+
+    def uri(self, path: str) -> str:
+        """Return the URI of a file: the client's own spelling if it has the file open."""
+        return next((one.uri for one in self.documents.values() if one.path == path), uri_of(path))
 
     def module(self, document: Document, path: str) -> str | None:
         """Return the file that an import of ``path`` in a document leads to; None if there is none."""
@@ -129,16 +153,3 @@ class Workspace:
 
 def _directory(document: Document) -> str:
     return os.getcwd() if document.path is None else os.path.dirname(document.path)
-
-
-def path_of(uri: str) -> str | None:
-    """Return the path of a `file:` URI; None for any other."""
-    parts = urlsplit(uri)
-    if parts.scheme != "file":
-        return None
-    return os.path.normpath(url2pathname(parts.path))
-
-
-def uri_of(path: str) -> str:
-    """Return the `file:` URI of an absolute path."""
-    return f"file://{pathname2url(path)}"
