@@ -91,5 +91,5 @@ def _mention(workspace: Workspace, document: Document, position: lsp.Position) -
 
 
 def _fixed(workspace: Workspace, mention: Mention) -> bool:
-    """Return whether a name is none of these files: that of a builtin, or of a module that comes with harnpy."""
+    """Return whether a name is declared in none of these files: a builtin's, or that of a bundled module."""
     return mention.meaning.kind in _FOREIGN or not workspace.owns(mention.meaning.uri)
