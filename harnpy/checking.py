@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from harnpy.builtins import catalog
 from harnpy.check.allow import silenced
 from harnpy.check.checker import check_item, check_together, ordered
-from harnpy.check.edits import Draft, Item, placed
+from harnpy.check.edits import Draft, Item, Piece, placed
 from harnpy.check.environment import Environment
 from harnpy.check.findings import Finding
 from harnpy.check.surface import Surface
@@ -138,6 +138,22 @@ class CheckedFile:
             brought,
             strict=self._strict,
             surfaces=[self._seen[item][0] for item in draft.items],
+        )
+
+    def supposing(self, piece: Piece, nodes: Sequence[ast.Node]) -> Environment:
+        """Return what items would see if a piece had other ones. Nothing changes."""
+        items: list[tuple[ast.Node, Surface]] = []
+        for each in self.draft.pieces:
+            if each is piece:
+                items += [(node, Surface(node)) for node in nodes]
+            else:
+                items += [(item.node, self._seen[item][0]) for item in each.items]
+        return Environment(
+            [node for node, _ in items],
+            self._knowledge,
+            self.environment.imported,
+            strict=self._strict,
+            surfaces=[surface for _, surface in items],
         )
 
     def misplaced(self, file: str) -> list[Diagnostic]:

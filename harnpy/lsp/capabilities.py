@@ -7,7 +7,7 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
-from harnpy.lsp import hover, navigation
+from harnpy.lsp import completion, hover, navigation
 
 
 def features() -> Mapping[str, Callable[..., Any]]:
@@ -17,6 +17,8 @@ def features() -> Mapping[str, Callable[..., Any]]:
     """
     return {
         lsp.TEXT_DOCUMENT_HOVER: hover.hover,
+        lsp.TEXT_DOCUMENT_COMPLETION: completion.completion,
+        lsp.COMPLETION_ITEM_RESOLVE: completion.resolve,
         lsp.TEXT_DOCUMENT_DEFINITION: navigation.definition,
         lsp.TEXT_DOCUMENT_REFERENCES: navigation.references,
         lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: navigation.highlights,
@@ -40,6 +42,9 @@ def server_capabilities(encoding: lsp.PositionEncodingKind | str) -> lsp.ServerC
             )
         ),
         hover_provider=True,
+        completion_provider=lsp.CompletionOptions(
+            trigger_characters=[".", '"', "/", "{", ","], resolve_provider=True
+        ),
         definition_provider=True,
         references_provider=True,
         document_highlight_provider=True,

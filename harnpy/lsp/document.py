@@ -13,6 +13,7 @@ from harnpy.check.scopes import Scope
 from harnpy.check.walk import Walk
 from harnpy.checking import CheckedFile
 from harnpy.syntax import ast
+from harnpy.syntax.mending import mended
 
 if TYPE_CHECKING:
     from harnpy.check.edits import Item
@@ -107,6 +108,27 @@ class Document:
             return at, at + len(name)
         return start, end
 
+    def supposed(self, start: int, end: int, word: str) -> Supposed | None:
+        """Return what would be at ``start`` if a word stood in the place of ``source[start:end]``.
+
+        The document stays as it is. None where no item would be there.
+        """
+        draft = self.checked.draft
+        piece = next(one for one in draft.pieces if start <= one.end)
+        if start == piece.end and piece is not draft.pieces[-1] and not end - start:
+            # A word at the margin begins a piece of its own.
+            piece = next((one for one in draft.pieces if one.start == start), piece)
+        text = piece.text[: start - piece.start] + word + piece.text[end - piece.start :]
+        nodes = mended(text).items
+        offset = start - piece.start
+        item = next((node for node in reversed(nodes) if node.start <= offset <= node.end), None)
+        if item is None:
+            return None
+        environment = self.checked.supposing(piece, nodes)
+        probe = _Probe(environment, item, offset)
+        probe.look()
+        return Supposed(text, piece.start, offset, tuple(_around(item, offset)), probe.sight)
+
     def item_at(self, offset: int) -> Item | None:
         """Return the item that an offset of the text is in, or that ends there."""
         found = None
@@ -142,6 +164,19 @@ class Sight(NamedTuple):
 
     scope: Scope
     inference: Inference
+
+
+class Supposed(NamedTuple):
+    """What is at ``offset`` in the ``text`` of a piece that isn't there: the nodes around it, what is in sight.
+
+    The piece begins at ``start`` in the document.
+    """
+
+    text: str
+    start: int
+    offset: int
+    nodes: tuple[ast.Node, ...]
+    sight: Sight
 
 
 def _around(node: ast.Node, offset: int) -> Iterator[ast.Node]:

@@ -40,8 +40,8 @@ class Meaning(NamedTuple):
 
     ``kind``: ``variable``, ``param``, ``fn``, ``tool``, ``skill``, ``eval_pack``, ``pipeline``, ``struct``,
     ``enum``, ``interface``, ``type``, ``type_param``, ``variant``, ``field``, ``method``, ``builtin``,
-    ``global`` or ``module``. ``uri`` and ``start`` are where the name is declared; builtins and globals are in
-    no file. ``owner`` is the type that a variant, field or method belongs to.
+    ``global`` or ``module``. ``uri`` and ``start`` are where the name is declared; builtins and globals are
+    in no file. ``owner`` is the type that a variant, field or method belongs to.
     """
 
     kind: str
