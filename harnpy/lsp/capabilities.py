@@ -7,7 +7,7 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
-from harnpy.lsp import completion, hover, navigation
+from harnpy.lsp import completion, hover, navigation, structure
 
 
 def features() -> Mapping[str, Callable[..., Any]]:
@@ -24,6 +24,11 @@ def features() -> Mapping[str, Callable[..., Any]]:
         lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: navigation.highlights,
         lsp.TEXT_DOCUMENT_PREPARE_RENAME: navigation.prepare_rename,
         lsp.TEXT_DOCUMENT_RENAME: navigation.rename,
+        lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: structure.document_symbols,
+        lsp.WORKSPACE_SYMBOL: structure.workspace_symbols,
+        lsp.TEXT_DOCUMENT_FOLDING_RANGE: structure.folding_ranges,
+        lsp.TEXT_DOCUMENT_SELECTION_RANGE: structure.selection_ranges,
+        lsp.TEXT_DOCUMENT_DOCUMENT_LINK: structure.document_links,
     }
 
 
@@ -46,6 +51,11 @@ def server_capabilities(encoding: lsp.PositionEncodingKind | str) -> lsp.ServerC
             trigger_characters=[".", '"', "/", "{", ","], resolve_provider=True
         ),
         definition_provider=True,
+        document_symbol_provider=True,
+        workspace_symbol_provider=True,
+        folding_range_provider=True,
+        selection_range_provider=True,
+        document_link_provider=lsp.DocumentLinkOptions(),
         references_provider=True,
         document_highlight_provider=True,
         rename_provider=lsp.RenameOptions(prepare_provider=True),

@@ -167,7 +167,7 @@ class Sight(NamedTuple):
 
 
 class Supposed(NamedTuple):
-    """What is at ``offset`` in the ``text`` of a piece that isn't there: the nodes around it, what is in sight.
+    """What is at ``offset`` in the ``text`` of a piece that is not there: nodes around it, what is in sight.
 
     The piece begins at ``start`` in the document.
     """
