@@ -1,4 +1,4 @@
-"""How a document is built: its symbols, what can be folded, what a selection grows to, links. Spec: 12 §3.5."""
+"""How a document is built: symbols, what can be folded, what a selection grows to, links. Spec: 12 §3.5."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _symbols(document: Document, node: ast.Node) -> Iterator[lsp.DocumentSymbol]
             yield _symbol(document, node, name, kind)
     elif type(node) in _KINDS and getattr(node, "name", ""):
         symbol = _symbol(document, node, node.name, _KINDS[type(node)])  # type: ignore[attr-defined]
-        inside = [part for parts in _PARTS for part in getattr(node, parts, ())]
+        inside: list[ast.Node] = [part for parts in _PARTS for part in getattr(node, parts, ())]
         body = getattr(node, "body", None)
         inside += [
             one for one in getattr(body, "statements", ()) if isinstance(one, ast.FnDecl | ast.ToolDecl)
@@ -69,7 +69,7 @@ def _symbol(document: Document, node: ast.Node, name: str, kind: lsp.SymbolKind)
 
 
 def workspace_symbols(workspace: Workspace, params: lsp.WorkspaceSymbolParams) -> list[lsp.WorkspaceSymbol]:
-    """Return what the files of the workspace declare whose name has the letters of the query in their order."""
+    """Return what the workspace declares under names that have the letters of the query in their order."""
     query = params.query.lower()
     found = []
     for path in workspace.paths():
