@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import chain, groupby
 
 from lsprotocol import types as lsp
 
@@ -49,7 +49,8 @@ def _symbols(document: Document, node: ast.Node) -> Iterator[lsp.DocumentSymbol]
             yield _symbol(document, node, name, kind)
     elif type(node) in _KINDS and getattr(node, "name", ""):
         symbol = _symbol(document, node, node.name, _KINDS[type(node)])  # type: ignore[attr-defined]
-        inside: list[ast.Node] = [part for parts in _PARTS for part in getattr(node, parts, ())]
+        parts: Iterator[ast.Node] = chain.from_iterable(getattr(node, name, ()) for name in _PARTS)
+        inside = list(parts)
         body = getattr(node, "body", None)
         inside += [
             one for one in getattr(body, "statements", ()) if isinstance(one, ast.FnDecl | ast.ToolDecl)
