@@ -47,7 +47,7 @@ def _symbols(document: Document, node: ast.Node) -> Iterator[lsp.DocumentSymbol]
         kind = _KIND.Variable if node.mutable else _KIND.Constant
         for name in ast.bound_names(node.target):
             yield _symbol(document, node, name, kind)
-    elif type(node) in _KINDS and getattr(node, "name", ""):
+    elif type(node) in _KINDS:
         symbol = _symbol(document, node, node.name, _KINDS[type(node)])  # type: ignore[attr-defined]
         parts: Iterator[ast.Node] = chain.from_iterable(getattr(node, name, ()) for name in _PARTS)
         inside = list(parts)
@@ -56,7 +56,8 @@ def _symbols(document: Document, node: ast.Node) -> Iterator[lsp.DocumentSymbol]
             one for one in getattr(body, "statements", ()) if isinstance(one, ast.FnDecl | ast.ToolDecl)
         ]
         symbol.children = [each for part in inside for each in _symbols(document, part)]
-        yield symbol
+        if symbol.name:
+            yield symbol
 
 
 def _symbol(document: Document, node: ast.Node, name: str, kind: lsp.SymbolKind) -> lsp.DocumentSymbol:
