@@ -7,7 +7,7 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
-from harnpy.lsp import completion, hover, navigation, structure
+from harnpy.lsp import completion, hover, navigation, structure, tokens
 
 
 def features() -> Mapping[str, Callable[..., Any]]:
@@ -24,6 +24,8 @@ def features() -> Mapping[str, Callable[..., Any]]:
         lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: navigation.highlights,
         lsp.TEXT_DOCUMENT_PREPARE_RENAME: navigation.prepare_rename,
         lsp.TEXT_DOCUMENT_RENAME: navigation.rename,
+        lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: tokens.full,
+        lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: tokens.in_range,
         lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: structure.document_symbols,
         lsp.WORKSPACE_SYMBOL: structure.workspace_symbols,
         lsp.TEXT_DOCUMENT_FOLDING_RANGE: structure.folding_ranges,
@@ -52,6 +54,9 @@ def server_capabilities(encoding: lsp.PositionEncodingKind | str) -> lsp.ServerC
         ),
         definition_provider=True,
         document_symbol_provider=True,
+        semantic_tokens_provider=lsp.SemanticTokensOptions(
+            lsp.SemanticTokensLegend(tokens.TYPES, tokens.MODIFIERS), full=True, range=True
+        ),
         workspace_symbol_provider=True,
         folding_range_provider=True,
         selection_range_provider=True,

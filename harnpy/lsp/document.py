@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harnpy.check.checker import ABOVE, VISITS
 from harnpy.check.findings import Finding
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from harnpy.checking import Bring
     from harnpy.lsp.names import Names
     from harnpy.lsp.text import Text
+
+
+_T = TypeVar("_T")
 
 
 class Spot(NamedTuple):
@@ -58,6 +61,7 @@ class Document:
         self.checked = CheckedFile(knowledge)
         #: What harnpy/lsp/names.py has read of this text; None until it is asked.
         self.names: Names | None = None
+        self._kept: dict[Any, dict[Item, Any]] = {}
 
     def edit(self, text: Text, bring: Bring, version: int | None = None) -> None:
         """Take another text."""
@@ -92,6 +96,16 @@ class Document:
     def findings(self) -> list[Finding]:
         """What the checker has to say of the parts that parse, by offsets in the text."""
         return self.checked.findings()
+
+    def kept(self, item: Item, read: Callable[[Document, Item], _T]) -> _T:
+        """Return what ``read`` reads of an item: once, until the item is edited."""
+        known = self._kept.setdefault(read, {})
+        if item not in known:
+            if len(known) > 2 * len(self.items) + 16:
+                self._kept[read] = known = {one: known[one] for one in self.items if one in known}
+            known[item] = read(self, item)
+        found: _T = known[item]
+        return found
 
     def place(self, offset: int) -> int:
         """Return where an offset of a node is in the text."""

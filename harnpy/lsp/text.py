@@ -67,7 +67,7 @@ class Text:
         offset = max(0, min(offset, len(self.source)))
         line = self.line(offset)
         before = self.source[self._starts[line] : min(offset, self.line_end(line))]
-        return Position(line, self._length(before))
+        return Position(line, self.length(before))
 
     def range(self, start: int, end: int) -> Range:
         """Return the range of ``source[start:end]``."""
@@ -93,7 +93,8 @@ class Text:
             return len(character.encode("utf-8", "surrogatepass"))
         return 2 if character > "\uffff" else 1
 
-    def _length(self, text: str) -> int:
+    def length(self, text: str) -> int:
+        """Return how many units a text has."""
         if text.isascii() or self.encoding == PositionEncodingKind.Utf32:
             return len(text)
         if self.encoding == PositionEncodingKind.Utf8:
