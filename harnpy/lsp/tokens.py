@@ -1,7 +1,7 @@
 """Semantic tokens: what each name is, for colours that no grammar can tell. Spec: 12 §3.5.
 
-The names of an item are read once, and again when it is edited; what a name means that the item doesn't declare
-is looked up each time.
+The names of an item are read once, and again when it is edited; what a name means that the item doesn't
+declare is looked up each time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from harnpy.syntax.names import enum_variant
 if TYPE_CHECKING:
     from harnpy.check.edits import Item
 
-TYPES = "namespace type struct enum interface typeParameter parameter variable property enumMember function method".split()
+TYPES = (
+    "namespace type struct enum interface typeParameter parameter variable property enumMember function "
+    "method"
+).split()
 MODIFIERS = "declaration readonly modification defaultLibrary".split()
 _DECLARATION, _READONLY, _MODIFICATION, _LIBRARY = 1, 2, 4, 8
 _DECLARED: Mapping[type, str] = {
@@ -44,7 +47,7 @@ _BINDINGS = {"param": "parameter", "fn": "function", "tool": "function"}
 
 
 class Token(NamedTuple):
-    """A name at ``start``, an offset of its item's reading; ``type`` is "" where the item doesn't declare it."""
+    """A name at ``start``, an offset of its item's reading; ``type`` is "" where the item doesn't say."""
 
     start: int
     name: str
@@ -133,9 +136,9 @@ def _tokens(document: Document, item: Item) -> Iterator[Token]:
     for node in ast.walk(item.node):
         name = getattr(node, "name", None)
         if isinstance(node, ast.Member | ast.MethodCall):
-            type = "method" if isinstance(node, ast.MethodCall) else "property"
-            type = "enumMember" if enum_variant(node, enums) else type
-            yield Token(_word(document, item, node.name, node.object.end, node.end), node.name, type)
+            kind = "method" if isinstance(node, ast.MethodCall) else "property"
+            kind = "enumMember" if enum_variant(node, enums) else kind
+            yield Token(_word(document, item, node.name, node.object.end, node.end), node.name, kind)
         elif isinstance(node, ast.TypeName):
             yield Token(node.start, node.name, "typeParameter" if node.name in params else "")
         elif isinstance(node, ast.Name | ast.Call | ast.StructLit):
@@ -154,21 +157,20 @@ def _bound(document: Document, item: Item, uses: Uses) -> Iterator[Token]:
     """Yield what the item itself binds, and its uses."""
     for binding in uses.bindings:
         if binding.kind == "import":
-            yield Token(
-                _word(document, item, binding.name, binding.place.start, binding.place.end), binding.name, ""
-            )
+            place = binding.place
+            yield Token(_word(document, item, binding.name, place.start, place.end), binding.name, "")
             continue
-        type = _BINDINGS.get(binding.kind, "variable")
-        modifiers = 0 if binding.mutable or type != "variable" else _READONLY
-        token = _declared(document, item, binding.place, binding.name, type)
+        kind = _BINDINGS.get(binding.kind, "variable")
+        modifiers = 0 if binding.mutable or kind != "variable" else _READONLY
+        token = _declared(document, item, binding.place, binding.name, kind)
         yield token._replace(modifiers=token.modifiers | modifiers)
         for use in binding.writes:
             root: Any = use.target
             while isinstance(root, ast.Member | ast.Index):
                 root = root.object
-            yield Token(root.start, binding.name, type, modifiers | _MODIFICATION)
+            yield Token(root.start, binding.name, kind, modifiers | _MODIFICATION)
         for read in binding.reads:
-            yield Token(read.start, binding.name, type, modifiers)
+            yield Token(read.start, binding.name, kind, modifiers)
 
 
 def _declared(document: Document, item: Item, node: ast.Node, name: str, type: str) -> Token:
