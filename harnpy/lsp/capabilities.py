@@ -7,7 +7,7 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
-from harnpy.lsp import completion, hover, navigation, structure, tokens
+from harnpy.lsp import completion, hover, navigation, signatures, structure, tokens
 
 
 def features() -> Mapping[str, Callable[..., Any]]:
@@ -24,6 +24,8 @@ def features() -> Mapping[str, Callable[..., Any]]:
         lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: navigation.highlights,
         lsp.TEXT_DOCUMENT_PREPARE_RENAME: navigation.prepare_rename,
         lsp.TEXT_DOCUMENT_RENAME: navigation.rename,
+        lsp.TEXT_DOCUMENT_SIGNATURE_HELP: signatures.signature_help,
+        lsp.TEXT_DOCUMENT_INLAY_HINT: signatures.inlay_hints,
         lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: tokens.full,
         lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: tokens.in_range,
         lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: structure.document_symbols,
@@ -53,6 +55,8 @@ def server_capabilities(encoding: lsp.PositionEncodingKind | str) -> lsp.ServerC
             trigger_characters=[".", '"', "/", "{", ","], resolve_provider=True
         ),
         definition_provider=True,
+        signature_help_provider=lsp.SignatureHelpOptions(["(", ","]),
+        inlay_hint_provider=lsp.InlayHintOptions(),
         document_symbol_provider=True,
         semantic_tokens_provider=lsp.SemanticTokensOptions(
             lsp.SemanticTokensLegend(tokens.TYPES, tokens.MODIFIERS), full=True, range=True
