@@ -1,9 +1,9 @@
 """What the site does beyond MkDocs: it shows pages as GitHub does, and has the files that they link to.
 
-The pages are written for GitHub, and read there as well. MkDocs reads another dialect of Markdown: lists nest by
-four columns, tables show the backslash of `\\|`, headings have other anchors. So a parser of GitHub's dialect makes
-the tree, and MkDocs goes on from there. A link that leaves docs/ leads to a page that shows the file or lists the
-directory: there is one for each, and for what it links to.
+The pages are written for GitHub, and read there as well. MkDocs reads another dialect of Markdown: lists
+nest by four columns, tables show the backslash of an escaped bar, headings have other anchors. So a parser of
+GitHub's dialect makes the tree, and MkDocs goes on from there. A link that leaves docs/ leads to a page that
+shows the file or lists the directory: there is one for each, and for what it links to.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ OUTSIDE = "repository/"
 
 #: A link to a file, or code, in which nothing is a link.
 _LINK = re.compile(
-    r"^ *(?P<fence>```+)[\s\S]*?^ *(?P=fence)$|(?P<mark>`+)[^`]+(?P=mark)|\]\((?!\w+:|#)([^)#\s]+)", re.M
+    r"^ *(?P<fence>```+)[\s\S]*?^ *(?P=fence)$|(?P<mark>`+)[^`]+(?P=mark)|\]\((?!\w+:|#)([^)#\s]+)",
+    re.MULTILINE,
 )
 #: The files of a directory that have a page because it is listed.
 _PROGRAMS = (".harn", ".py")
@@ -105,8 +106,9 @@ class _Parser(BlockParser):
 
     def _coloured(self, code: str, language: str, _attributes: str) -> str:
         """A code block in colours; it replaces what stands for it when the page is finished."""
-        lexer = get_lexer_by_name(language or "text", stripnl=False)
-        self.md.htmlStash.store(highlight(code, lexer, HtmlFormatter(wrapcode=True)))
+        language = language or "text"
+        formatter = HtmlFormatter(wrapcode=True, cssclass=f"language-{language} highlight")
+        self.md.htmlStash.store(highlight(code, get_lexer_by_name(language, stripnl=False), formatter))
         return f'<pre stored="{self.md.htmlStash.html_counter - 1}"/>'
 
 
