@@ -72,7 +72,7 @@ class Vm(BaseVm):
 
     @property
     def sessions(self) -> SessionRegistry:
-        """The live sessions, with the verbs of 08 §1 as methods."""
+        """The live sessions, with the session builtins of 08 §1 as methods."""
         from harnpy.builtins.bridge.live_sessions import sessions_of
 
         return sessions_of(self)

@@ -87,6 +87,7 @@ class Counts:
     traps_share = Size(17, 1)
     format_share = Size(79, 1)
     names_share = Size(47, 1)
+    coloured_share = Size(23, 1)
     fixes_share = Size(121, 1)
     #: One of so many changes to a bundle.
     odd_share = Size(7, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
@@ -21,59 +21,14 @@ from harnpy.cli.value_views import shown
 from harnpy.formats.suggestions import nearest_at_run_time
 from harnpy.project import project_root
 from harnpy.syntax.lexer import RESERVED
+from harnpy.syntax.pieces import pieces
 from harnpy.vm.run.methods import method_names
 from harnpy.vm.values import display, type_name
 
 if TYPE_CHECKING:
-    from prompt_toolkit.document import Document
-    from prompt_toolkit.formatted_text import StyleAndTextTuples
-    from prompt_toolkit.lexers import Lexer
-
     from harnpy.session.registry import SessionRegistry
     from harnpy.vm.front_end import ReplSession
     from harnpy.vm.values import Value
-
-# Harn text as coloured pieces, for the REPL's input line and for shown code. Spec: 09 §5.
-#
-# A lexer for display: it takes any text, even an incomplete program, and classifies pieces only as
-# far as colours need. `harnpy.syntax` knows what a program means.
-
-
-_PIECE = re.compile(
-    r"""
-      (?P<comment>     //[^\n]* | /\*.*?(?:\*/|\Z) )
-    | (?P<string>      \"{3}.*?\"{3} | r"[^"]*" | "(?!"")(?:\\.|[^"\\])*" )
-    | (?P<open_string> r?"+.* )
-    | (?P<number>      \d+(?:\.\d+)?(?:ms|[smhdw]\b)? )
-    | (?P<name>        [^\W\d]\w* )
-    | (?P<open>        [{(\[] )
-    | (?P<close>       [})\]] )
-    | (?P<other>       \s+ | . )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-
-_CONSTANTS = frozenset({"true", "false", "nil"})
-
-#: Piece kind to prompt-toolkit style; what isn't here is plain.
-STYLES = {
-    "comment": "ansibrightblack",
-    "string": "ansigreen",
-    "open_string": "ansigreen",
-    "number": "ansicyan",
-    "constant": "ansiyellow",
-    "word": "bold ansiblue",
-}
-
-
-def pieces(text: str, words: Collection[str] = ()) -> Iterator[tuple[str, str]]:
-    """`text` cut into `(kind, piece)`; the names in `words` have the kind ``word``."""
-    for match in _PIECE.finditer(text):
-        kind, piece = match.lastgroup or "other", match.group()
-        if kind == "name":
-            kind = "constant" if piece in _CONSTANTS else "word" if piece in words else kind
-        yield kind, piece
-
 
 #: What an input that goes on ends with: an operator that lacks its right side.
 _GOES_ON = re.compile(r"(?:[-+*/%=<>,|&?.]|\b(?:in|to))\s*\Z")
@@ -85,36 +40,18 @@ def is_unfinished(text: str) -> bool:
     """True while a string or a bracket is open, or the last line ends in an operator; surplus closing
     brackets don't count."""
     depth, code = 0, ""
-    for kind, piece in pieces(text):
-        if kind == "open_string":
-            return True
-        depth += (kind == "open") - (kind == "close")
-        code += "" if kind == "comment" else piece
+    for kind, start, end in pieces(text):
+        piece = text[start:end]
+        if kind == "open string":
+            # A quote on a later line closes it, so that nobody is caught in an input that can't be right.
+            line_end = text.find("\n", end)
+            quote = text.find('"', line_end) if line_end >= 0 and not text.startswith('"""', start) else -1
+            return quote < 0 or is_unfinished(f'{text[:start]}""{text[quote + 1 :]}')
+        if kind == "bracket":
+            depth += 1 if piece in "([{" else -1
+        code += "" if kind in ("comment", "doc") else piece
     lacks = _GOES_ON.search(code) is not None and _ENDS.search(code) is None
     return depth > 0 or (lacks and not text.lstrip().startswith(":"))
-
-
-def prompt_lexer(words: Collection[str]) -> Lexer:
-    """`pieces` as a prompt-toolkit lexer."""
-    from prompt_toolkit.lexers import Lexer
-
-    class HarnLexer(Lexer):
-        def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
-            lines = _styled_lines(document.text, words)
-            return lambda number: lines[number] if number < len(lines) else []
-
-    return HarnLexer()
-
-
-def _styled_lines(text: str, words: Collection[str]) -> list[StyleAndTextTuples]:
-    """`text` as styled fragments, line by line."""
-    lines: list[StyleAndTextTuples] = [[]]
-    for kind, piece in pieces(text, words):
-        first, *rest = piece.split("\n")
-        style = STYLES.get(kind, "")
-        lines[-1].append((style, first))
-        lines += [[(style, line)] for line in rest]
-    return lines
 
 
 #: The first words of inputs that show no value.
@@ -293,13 +230,16 @@ class Shell:
             self._complain(str(error))
 
 
+#: The kinds of pieces in which a `=` assigns nothing.
+_NO_CODE = frozenset(["comment", "doc", "string", "raw", "escape", "open string"])
+
+
 def is_expression(source: str) -> bool:
     """True for an input whose value is shown: no definition, statement or assignment. Spec: 09 §5."""
     first = _FIRST_WORD.match(source.lstrip())
     if first and first[1] in _SILENT:
         return False
-    # A `=` in a string or a comment assigns nothing.
-    code = "".join(piece for kind, piece in pieces(source) if kind not in ("string", "comment"))
+    code = "".join(source[start:end] for kind, start, end in pieces(source) if kind not in _NO_CODE)
     return "=" not in code or _COMPARISON.search(code) is not None
 
 

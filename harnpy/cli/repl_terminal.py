@@ -13,15 +13,29 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.styles import style_from_pygments_dict
+from pygments.token import Comment, Keyword, Name, Number, String
 
 from harnpy.cli import Stopped
-from harnpy.cli.repl import Shell, is_unfinished, prompt_lexer
+from harnpy.cli.pygments_lexer import HarnLexer
+from harnpy.cli.repl import Shell, is_unfinished
 from harnpy.world.files import PRIVATE, make_directories, make_file
 
 _PROMPT, _CONTINUATION = "harn〉", "::: "
 _HOW_TO_LEAVE = "(Ctrl+D or :quit to exit)"
 _HISTORY_ENTRIES = 1000
+#: A kind of token takes the colour of the kind above it.
+_COLOURS = {
+    Comment: "ansibrightblack",
+    Keyword: "bold ansiblue",
+    Keyword.Constant: "nobold ansiyellow",
+    Name.Builtin: "bold ansiblue",
+    Number: "ansicyan",
+    String: "ansigreen",
+    String.Interpol: "noinherit",
+}
 
 
 def prompter(shell: Shell) -> Callable[[], str]:
@@ -37,7 +51,9 @@ def prompter(shell: Shell) -> Callable[[], str]:
         history=_History(str(_history_file())),
         completer=_NameCompleter(shell, words),
         complete_while_typing=False,
-        lexer=prompt_lexer(words),
+        lexer=PygmentsLexer(HarnLexer),
+        style=style_from_pygments_dict(_COLOURS),
+        include_default_pygments_style=False,
         key_bindings=_keys(),
         color_depth=ColorDepth.MONOCHROME if "NO_COLOR" in os.environ else None,
     )

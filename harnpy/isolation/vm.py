@@ -45,7 +45,7 @@ class IsolatedVm:
     answer `host_call` and questions to people, here. ``events``: receives what agents do. ``deny``,
     ``allow``, ``capabilities``, ``evaluator``, ``egress``: as for `harnpy.Vm`.
 
-    The process starts with the first run, and anew after it has ended. Close the Vm, or use it in a `with`.
+    The process starts with the first run, and again after it has ended. Close the Vm, or use it in a `with`.
     """
 
     def __init__(

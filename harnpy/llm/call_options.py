@@ -183,7 +183,7 @@ _TOKENS = ("max_input_tokens", "max_output_tokens")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits; None is no limit. Reaching one exactly is allowed."""
+    """Limits; None means unlimited. Reaching one exactly is allowed."""
 
     max_cost_usd: float | None = None
     total_budget_usd: float | None = None

@@ -95,7 +95,7 @@ class RunEvent:
 
 @dataclass(frozen=True)
 class Budget:
-    """The limits of one turn; None is no limit.
+    """The limits of one turn; None means unlimited.
 
     ``max_cost`` is in USD, ``max_tokens`` counts those of all calls, ``max_steps`` calls of the model,
     ``max_seconds`` is time; ``deadline``, a time by RFC 3339, holds for all turns. Time is looked at before
@@ -207,7 +207,7 @@ class AgentDef:
 
     @classmethod
     def stored(cls, data: Mapping[str, Any]) -> AgentDef:
-        """Return the definition that a session keeps. What other systems keep there beside it is left out."""
+        """Return the definition that a session keeps, without the keys of other systems."""
         known = {each.name: data[each.name] for each in fields(cls) if each.name in data}
         budget = known.get("budget")
         if isinstance(budget, dict):

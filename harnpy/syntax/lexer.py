@@ -71,7 +71,7 @@ def scan_string(source: str, at: int, end: int) -> tuple[list[Piece], int]:
         begin = found.end()
         if begin == found.end(1):
             raise LexError("Unterminated string", at)
-        close = _closing_brace(source, begin, end, at)
+        close = closing_brace(source, begin, end, at)
         if not source[begin:close].strip():
             raise LexError("Unexpected character '}'", close + 1)
         pieces.append((begin, close))
@@ -89,12 +89,12 @@ def scan_triple(source: str, at: int, end: int) -> tuple[list[Piece], int]:
         pieces.append(source[begin : found.start()])
         if found[0] == '"""':
             return _dedent(pieces), found.end()
-        close = _closing_brace(source, found.end(), end, at)
+        close = closing_brace(source, found.end(), end, at)
         pieces.append((found.end(), close))
         begin = close + 1
 
 
-def _closing_brace(source: str, begin: int, end: int, opening: int) -> int:
+def closing_brace(source: str, begin: int, end: int, opening: int) -> int:
     """Return where the interpolation ends whose text begins at ``begin``: braces count, quotes don't."""
     depth = 1
     for found in _BRACE.finditer(source, begin, end):
@@ -227,6 +227,14 @@ def shebang_end(source: str) -> int:
 def lex(source: str, start: int, end: int) -> Tokens:
     """The tokens of ``source[start:end]``; raises `LexError` at the first character that begins none."""
     tokens = Tokens(source)
+    read(tokens, start, end)
+    tokens.add("$END", "", end, end)
+    return tokens
+
+
+def read(tokens: Tokens, start: int, end: int) -> None:
+    """Append the tokens of ``source[start:end]``; `LexError` leaves those before the character it names."""
+    source = tokens.source
     add_kind, add_value = tokens.kinds.append, tokens.values.append
     add_start, add_end = tokens.starts.append, tokens.ends.append
     word_kind = _WORD_KINDS.get
@@ -269,8 +277,6 @@ def lex(source: str, start: int, end: int) -> Tokens:
         add_value(value)
         add_start(begin)
         add_end(stop)
-    tokens.add("$END", "", end, end)
-    return tokens
 
 
 def _number(digits: str, fraction: str | None, unit: str | None) -> tuple[str, Any]:

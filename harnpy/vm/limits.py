@@ -82,7 +82,7 @@ _UNITS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """The limits of one run of a program; None is no limit. Raises ValueError for what is not positive.
+    """The limits of one run of a program; None means unlimited. Raises ValueError unless all are positive.
 
     ``seconds``: time on the world's clock. ``steps``: turns of loops and calls. ``output``: characters on
     standard output and error. ``items``: in one collection. ``sessions`` and ``tasks``: at once.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.cli.repl import is_expression, is_unfinished, pieces
+from harnpy.cli.repl import is_expression, is_unfinished
 from tests.support import Command
 
 
@@ -116,6 +116,11 @@ def test_a_missing_file_is_an_error(harnpy: Command) -> None:
         ('r"a\\"', False),
         ('"""one "two"\n', True),
         ('"""one "two"\n"""', False),
+        ('f("one\n', True),
+        ('f("one\ntwo")', False),
+        ('"a ${[1,\n', True),
+        ('"a ${[1,\n2]}"', False),
+        ('"""a ${1}\n "b', True),
         ("a // {", False),
         ('"{"', False),
         ("", False),
@@ -134,6 +139,8 @@ def test_when_an_input_stays_open(text: str, unfinished: bool) -> None:
         ("a == b", True),
         ("a <= b", True),
         ('f("a=b")', True),
+        ('"a=${b}"', True),
+        ("a // =", True),
         ("a = 1", False),
         ("a += 1", False),
         ("let a = 1", False),
@@ -147,8 +154,3 @@ def test_when_an_input_stays_open(text: str, unfinished: bool) -> None:
 )
 def test_classification(source: str, expression: bool) -> None:
     assert is_expression(source) is expression
-
-
-def test_pieces_lose_nothing() -> None:
-    text = 'fn f(a) { /* c */ return "x${a}" + r"\\" * 5ms } // end\n"""open'
-    assert "".join(piece for _, piece in pieces(text)) == text
