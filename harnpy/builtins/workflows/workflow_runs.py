@@ -20,6 +20,7 @@ from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values import display
 from harnpy.workflow.execution.execute import execute
+from harnpy.workflow.execution.run_progress import COMPLETED, FAILED
 from harnpy.workflow.mailbox import Mailbox, read_target
 from harnpy.world.effects import STATE
 
@@ -42,9 +43,10 @@ if TYPE_CHECKING:
 def workflow_execute(
     vm: Vm, task: Value = None, graph: Value = None, artifacts: Value = None, options: Value = None
 ) -> Dict:
-    """Run a graph's nodes, from its entry along its edges: `{status, run, artifacts, transcript, path}`.
+    """Run a graph's nodes, from its entry along its edges: `{status, error, run, artifacts, transcript, path}`.
 
-    The status is `completed`, or `paused` if `max_steps` were not enough; `resume_path` continues such a run.
+    The status is `completed`, `failed` if a stage failed and no edge on its branch says what happens then
+    (`error` says why), or `paused` if `max_steps` were not enough; `resume_path` continues such a run.
     A stage that fails follows the edges of its branch; it doesn't end the run.
 
     Example:
@@ -58,7 +60,20 @@ def workflow_execute(
     text = "" if task is None else display(task)
     known = vm.state(MadeGraphs).find(graph)
     flow = graph_with_python_functions(vm, graph) if known is None else known
-    return execute(runtime, text, flow, artifacts, given)
+    result = execute(runtime, text, flow, artifacts, given)
+    if runtime.context().workflow is None:  # else its own workflow decides what that means
+        _keep_failure(vm, result)
+    return result
+
+
+def _keep_failure(vm: Vm, result: Dict) -> None:
+    """Let the program's end tell of a workflow that failed, until the same one is completed. Spec: 09 §2.3."""
+    run = result["run"]
+    name = run["workflow_name"] or run["workflow_id"]
+    if result["status"] == FAILED:
+        vm.failures[name] = f"workflow '{name}' failed: {result['error']}"
+    elif result["status"] == COMPLETED:
+        vm.failures.pop(name, None)
 
 
 # The ``workflow`` namespace: messages to and from workflows. Spec: 08 §10.

@@ -157,7 +157,7 @@ def _run(path: str, spec: str | None, llm_mock: str | None, args: Sequence[str])
     try:
         if llm_mock is not None:
             replay(vm, llm_mock)
-        status = exit_status(vm.run_file(path, args=args))
+        status = exit_status(vm.run_file(path, args=args), vm.failures)
     except ExitRequest as request:
         status = request.code
     except Exception as error:

@@ -254,7 +254,7 @@ def _run(file: str, args: tuple[str, ...], recorder: Recorder, as_json: bool) ->
     try:
         with watching(recorder):
             value = vm.run_file(file, args=args)
-        return exit_status(value)
+        return exit_status(value, vm.failures)
     except ExitRequest as request:
         return request.code
     except KeyboardInterrupt:

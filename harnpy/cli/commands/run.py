@@ -13,7 +13,7 @@ from harnpy.cli.project_setup import bind_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from harnpy import Vm
@@ -301,7 +301,7 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
 
             sys.stdout.flush()
             model_fixtures.print_trace(vm)
-        return exit_status(value)
+        return exit_status(value, vm.failures)
     except ExitRequest as request:
         return request.code
     except Exception as error:
@@ -412,18 +412,26 @@ def _run_inline(vm: Vm, code: str, args: list[str]) -> Any:
         return vm.run_file(path, args=args)
 
 
-def exit_status(value: Any) -> int:
-    """Return the exit status for a program's value; an Err is also shown on stderr. Spec: 02 §10.5."""
+def exit_status(value: Any, failures: Mapping[str, str] | None = None) -> int:
+    """Return the exit status for a program's value, or for its ``failures`` if the value is no status.
+
+    An Err and the failures are also shown on stderr. Spec: 02 §10.5, 09 §2.3.
+    """
     from harnpy.vm.values import EnumValue
 
     if type(value) is int:
         return max(0, min(value, 255))
-    if type(value) is EnumValue and value.enum == "Result" and value.variant == "Err":
-        from harnpy.cli.console import complain
+    complaints = [f"error: {failure}".replace("\n", " ") for failure in (failures or {}).values()]
+    if type(value) is EnumValue and value.enum == "Result":
         from harnpy.vm.values import display
 
         text = (display(value.fields[0]) if value.fields else "") or "error"
-        sys.stdout.flush()
-        complain(text.removesuffix("\n"))
-        return FAILED
-    return OK
+        complaints = [text.removesuffix("\n")] if value.variant == "Err" else []
+    if not complaints:
+        return OK
+    from harnpy.cli.console import complain
+
+    sys.stdout.flush()
+    for complaint in complaints:
+        complain(complaint)
+    return FAILED

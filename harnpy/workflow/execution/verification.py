@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import errors_after, read_fields
-from harnpy.formats.json import parse_json
+from harnpy.formats.json import parse_json, to_json
 from harnpy.workflow.artifacts import escaped, lines_of, tagged
 from harnpy.world.files import system_reason
 
@@ -35,6 +35,15 @@ def verified(node: Node, result: Dict) -> Dict:
     if not checks:
         return {"kind": "none", "ok": True}
     return {"kind": "composite", "ok": all(check["ok"] for check in checks), "checks": checks}
+
+
+def failed_check(check: Dict) -> str | None:
+    """Return what a check of `verified` missed; None if it holds."""
+    if check.get("ok"):
+        return None
+    if check.get("kind") == "assert_text":
+        return f"the output lacks {to_json(check.get('expected'))}"
+    return f"the exit status is {to_json(check.get('actual'))} instead of {to_json(check.get('expected'))}"
 
 
 LOCAL_ONLY = "local_only"
