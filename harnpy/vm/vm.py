@@ -152,8 +152,8 @@ class Vm:
         self._world: World | None = None
         self._clock: ProgramClock | None = None
         self._given: dict[str, Value] = {"argv": []}
-        #: What failed in this run although nothing was raised, by its name: the exit status tells of it unless
-        #: the program's value does. Spec: 09 §2.3.
+        #: What failed in this run although nothing was raised, by its name. The exit status says so unless
+        #: the program's value decides. Spec: 09 §2.3.
         self.failures: dict[str, str] = {}
         self._states: dict[type, Any] = {}
         self._services: dict[type, Any] = {}

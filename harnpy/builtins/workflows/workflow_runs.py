@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def workflow_execute(
     vm: Vm, task: Value = None, graph: Value = None, artifacts: Value = None, options: Value = None
 ) -> Dict:
-    """Run a graph's nodes, from its entry along its edges: `{status, error, run, artifacts, transcript, path}`.
+    """Run a graph's nodes, along its edges: `{status, error, run, artifacts, transcript, path}`.
 
     The status is `completed`, `failed` if a stage failed and no edge on its branch says what happens then
     (`error` says why), or `paused` if `max_steps` were not enough; `resume_path` continues such a run.
@@ -67,7 +67,7 @@ def workflow_execute(
 
 
 def _keep_failure(vm: Vm, result: Dict) -> None:
-    """Let the program's end tell of a workflow that failed, until the same one is completed. Spec: 09 §2.3."""
+    """Keep why a workflow failed for the exit status, until the same one is completed. Spec: 09 §2.3."""
     run = result["run"]
     name = run["workflow_name"] or run["workflow_id"]
     if result["status"] == FAILED:

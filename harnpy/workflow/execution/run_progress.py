@@ -337,7 +337,7 @@ COMPLETED, PAUSED = "completed", "paused"
 
 
 def unhandled_failures(run: RunRecord) -> list[str]:
-    """Return why a run failed: for each node whose last stage failed, unless an edge on its branch was followed.
+    """Return why a run failed: each node's last stage that failed, with no edge followed on its branch.
 
     Spec: 08 §7.2.
     """

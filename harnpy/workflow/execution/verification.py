@@ -12,6 +12,7 @@ from harnpy.faults import MisuseError
 from harnpy.formats.dicts import errors_after, read_fields
 from harnpy.formats.json import parse_json, to_json
 from harnpy.workflow.artifacts import escaped, lines_of, tagged
+from harnpy.workflow.graph import check_contract_keys
 from harnpy.world.files import system_reason
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def _sources(id: str, verify: Dict, read_text: Callable[[str], str]) -> Iterator
     if path:
         read = _read(str(path), read_text)
         with errors_after(f"workflow verification contract parse failed for {path}: "):
+            check_contract_keys(read, "")
             fields = _fields(read, "")
         yield fields
     inner = verify.get("contract")

@@ -118,7 +118,7 @@ WORKFLOWS = {
     'println(workflow_execute("t", flow(3)).error)': (_SAID, 1),
     'pipeline main(task) { workflow_execute("t", flow(0)) }': ("", 0),
     'pipeline main(task) { workflow_execute("t", flow(3))\n workflow_execute("t", flow(0)) }': ("", 0),
-    'pipeline main(task) { workflow_execute("t", flow(3))\n workflow_execute("t", flow(0, "v")) }': (
+    'workflow_execute("t", flow(3))\nworkflow_execute("t", flow(0, "v"))': (
         _SAID,
         1,
     ),
