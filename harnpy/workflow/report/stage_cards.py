@@ -127,10 +127,10 @@ def failed_verification(stage: StageRecord) -> bool:
     return stage["branch"] == "failed" and verification(stage) is not None
 
 
-def _said(stage: StageRecord) -> Markup:
+def _said(stage: StageRecord) -> Markup | None:
     said = stage["visible_text"]
     if not said:
-        return element("p", "No visible text.", class_="note")
+        return None
     return markup.code(said) if stage["kind"] == "verify" else markup.prose(said)
 
 
