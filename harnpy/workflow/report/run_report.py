@@ -76,7 +76,7 @@ def _row(number: int, stage: StageRecord, start: float | None, first: float, spa
         "li",
         element("span", place, name, element("span", stage["kind"], class_="kind"), class_="who"),
         bar,
-        element("span", duration(took), class_="took"),
+        element("span", duration(took) if took else None, class_="took"),
         element("span", pill(stage["status"]), class_="how"),
     )
 
@@ -225,7 +225,7 @@ def _child(child: ChildRun) -> Markup:
         markup.facts(
             [
                 ("Run", markup.mono(child["run_id"]) if child["run_id"] else None),
-                ("Took", duration(elapsed(child)) if elapsed(child) is not None else None),
+                ("Took", duration(elapsed(child)) if elapsed(child) else None),
                 ("May change", child["mutation_scope"]),
                 ("Record", markup.mono(child["run_path"]) if child["run_path"] else None),
             ]
@@ -322,7 +322,7 @@ def figures_of(run: RunRecord) -> list[tuple[str, Any]]:
     sides = (("in", usage["input_tokens"]), ("out", usage["output_tokens"])) if usage else ()
     tokens = [joined(" ", count(number), element("small", f" {side}")) for side, number in sides if number]
     return [
-        ("Duration", None if took is None else duration(took)),
+        ("Duration", duration(took) if took else None),
         ("Cost", money(usage["total_cost"]) if usage and usage["total_cost"] else None),
         ("Tokens", joined(*tokens) if tokens else None),
         ("Model calls", count(usage["call_count"]) if usage and usage["call_count"] else None),
