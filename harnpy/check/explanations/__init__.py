@@ -106,8 +106,8 @@ _HEAD = """\
 
 Every code that `harnpy check`, `harnpy lint`, `harnpy run` and the others show beside the carets, by family,
 and those of surfaces of tools (`TOOL_SURFACE_…`). `harnpy explain CODE` shows an entry of this page. The
-first program of an entry has the diagnostic, the second has none; the tests see to it. What can be silenced
-is silenced by `// harnpy: allow CODE` ([checking.md](checking.md#silencing-a-finding)).
+first program of an entry has the diagnostic, the second has none; the tests see to it. The comment
+`// harnpy: allow CODE` silences some of them ([checking.md](checking.md#silencing-a-finding)).
 
 `harnpy explain --markdown` writes this page.
 """
