@@ -84,7 +84,7 @@ blake3 = digest_builtin(
 
 @builtin('hmac_sha256(key: any = "", message: any = "") -> string', family="crypto")
 def hmac_sha256(vm: Vm, key: Value, message: Value) -> str:
-    """Return the HMAC-SHA256 of the message under the key, hexadecimal; each is bytes, or any value's text.
+    """Return the HMAC-SHA256 of a message under a key in hexadecimal; each is bytes, or any value's text.
 
     Example:
         hmac_sha256("key", "message")  // "6e9ef29b75fffc5b7abae527d58fdadb2fe42e7219011976917343065f58ed4a"
