@@ -54,7 +54,7 @@ def entries(vm: Vm, d: Value) -> list[Value]:
 
 @builtin("chunk(items: list, size: int = 1) -> list", family="collections", counted=True)
 def chunk(vm: Vm, items: Value = ABSENT, size: Value = 1) -> list[Value]:
-    """Lists of `size` items each; the last may be shorter.
+    """Return lists of `size` items each; the last may be shorter.
 
     Example: chunk([1, 2, 3, 4, 5], 2)  // [[1, 2], [3, 4], [5]]
     """
@@ -113,7 +113,7 @@ def dedup_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value]:
 
 @builtin("flat_map(items: list, f: callable) -> list", family="collections", counted=True)
 def flat_map(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value] | None:
-    """`f(item)` of every item; results that are lists are spliced in, one level deep.
+    """Return `f(item)` of every item; lists among the results are spliced in, one level deep.
 
     Example: flat_map([1, 2], { n -> [n, n * 10] })  // [1, 10, 2, 20]
     """

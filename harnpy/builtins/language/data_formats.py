@@ -109,7 +109,7 @@ yaml_builtin = partial(declare, family="json_schema")
 def yaml_parse(vm: Vm, text: str) -> Value:
     r"""Return the value of a YAML text, by the core schema of YAML 1.2: `yes` and dates are strings.
 
-    Throws `YAML parse error: <detail> at line L column C`, for a key that is no string `yaml_parse: …`.
+    Throws `YAML parse error: <detail> at line L column C`, and `yaml_parse: …` for a key that isn't a string.
 
     Example: yaml_parse("open: true\nwares: [tea, milk]\n")  // {open: true, wares: ["tea", "milk"]}
     """

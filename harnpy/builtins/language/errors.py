@@ -162,7 +162,7 @@ def assert_ne(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, msg: Value = None) -
 def parse_junit_xml(vm: Vm, report: Value) -> list[Value]:
     """Return the tests of a JUnit XML report: `{name, status, duration_ms, message, stdout, stderr}` each.
 
-    `status` is `passed`, `failed`, `errored` or `skipped`. What is no such report has none.
+    `status` is `passed`, `failed`, `errored` or `skipped`. Any other text has none.
 
     Example:
         parse_junit_xml("<testsuite><testcase name='adds' time='0.5'/></testsuite>")[0].duration_ms  // 500

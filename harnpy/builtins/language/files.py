@@ -267,7 +267,7 @@ def list_dir(vm: Vm, path: str) -> list[Value]:
 def walk_dir(vm: Vm, path: str, opts: Value) -> list[Value]:
     """List everything below a directory: `{path, is_dir, is_file, depth}`, sorted; `[]` if it doesn't exist.
 
-    `opts`: `max_depth`, `follow_symlinks` (false). What can't be listed is left out.
+    `opts`: `max_depth`, `follow_symlinks` (false). Directories that can't be listed are left out.
 
     Example:
         mkdir("tree/leaf")

@@ -35,7 +35,7 @@ def json_pointer(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT) -> Value:
 def json_pointer_set(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT, new: Value = ABSENT) -> Value:
     """Return `v` with `new` at a JSON Pointer: a key, an index, or `-` for the end of a list.
 
-    What holds the place must be there, else `v` is returned as it is.
+    The place's parent must exist; otherwise `v` is returned unchanged.
 
     Example: json_pointer_set({items: [1]}, "/items/0", 9)  // {items: [9]}
     """

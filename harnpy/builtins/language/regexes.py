@@ -132,7 +132,7 @@ def regex_captures(vm: Vm, pattern: str | None, text: str | None) -> list[Value]
 @builtin("regex_replace(pattern?: string, replacement?: string, text?: string) -> string?")
 @builtin("regex_replace_all(pattern?: string, replacement?: string, text?: string) -> string?")
 def regex_replace(vm: Vm, pattern: str | None, replacement: str | None, text: str | None) -> str | None:
-    r"""Return Return `text` with every match replaced.
+    r"""Return `text` with every match replaced.
 
     In `replacement`, `$1`, `$name` and `${name}` stand for a group (`$0`: the match), `$$` for a dollar.
 

@@ -142,7 +142,7 @@ def cookie_parse(vm: Vm, headers: Value = ABSENT) -> dict[str, Value]:
 
     `headers`: the value of a `Cookie` header, a list of such values, a request's headers, or nil. `cookies`
     has the first value of each name, `duplicates` all values of names that are there more than once, `pairs`
-    every `{name, value}` in order, `invalid` a `{segment, reason}` for what is no cookie.
+    every `{name, value}` in order, `invalid` a `{segment, reason}` for anything else.
 
     Example: cookie_parse({Cookie: "theme=dark; sid=7; junk"}).cookies  // {sid: "7", theme: "dark"}
     """

@@ -187,7 +187,7 @@ def http_server_route(
 ) -> dict[str, Any]:
     """Let `handler` answer requests with a method (`*`: any) and a path like `/users/{id}` or `/users/:id`.
 
-    The first route that fits is taken. What the handler returns is the response: one of `http_response`, nil
+    The first route that fits is taken. The handler returns the response: one of `http_response`, nil
     for an empty one, anything else as a text. Returns the server.
 
     Example:

@@ -120,7 +120,7 @@ def sse_event(vm: Vm, event: Value) -> str:
 def sse_server_response(vm: Vm, options: Value) -> dict[str, Any]:
     """Return a response that is a stream of events, to be returned by a handler.
 
-    What is sent to it goes to the client. The handler's task, and the tasks that it started, live until the
+    The client receives what is sent to it. The handler's task, and the tasks that it started, live until the
     stream has ended.
 
     Example: sse_server_response().headers["content-type"]  // "text/event-stream; charset=utf-8"

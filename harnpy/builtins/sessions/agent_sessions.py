@@ -425,7 +425,7 @@ def agent_session_route_permission(vm: Vm, id: str, client_id: str, request: Dic
 def agent_subscribe(vm: Vm, session_id: Value, callback: Value) -> None:
     """Call `callback` for each agent event of a session, which is opened if necessary.
 
-    What the callback throws becomes a warning. The rules that are in force now bind it later, too.
+    Errors of the callback become warnings. The rules that are in force now bind it later, too.
     Spec: 08 §1.7.
 
     Example:

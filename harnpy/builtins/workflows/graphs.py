@@ -170,7 +170,7 @@ def workflow_replace_node(vm: Vm, graph: Value = None, id: Value = None, node: V
 def workflow_rewire(
     vm: Vm, graph: Value = None, from_id: Value = None, to_id: Value = None, branch: Value = None
 ) -> Graph:
-    """Return the graph with one edge instead of all that leave `from_id` on that branch; nil is no branch.
+    """Return the graph with one edge instead of all that leave `from_id` on that branch (nil: without one).
 
     Example:
         let flow = workflow_graph({entry: "a", nodes: {a: {}, b: {}}})

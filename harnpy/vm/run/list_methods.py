@@ -491,7 +491,7 @@ def chunk(vm: Vm, self: List, size: int) -> List:
 @method("list", "each_cons(size: int = 2, step: int = 1) -> list")
 @method("list", "sliding_window(size: int = 2, step: int = 1) -> list")
 def window(vm: Vm, self: List, size: int, step: int) -> List:
-    """Lists of `size` neighbours, each beginning `step` items after the one before.
+    """Return lists of `size` neighbours, each beginning `step` items after the one before.
 
     Example: [1, 2, 3].window(2)  // [[1, 2], [2, 3]]
     """
