@@ -55,7 +55,7 @@ def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
 
 @builtin("wait_agent(handle: any) -> dict | list")
 def wait_agent(vm: Vm, handle: Value = ABSENT) -> Value:
-    """Wait until a worker, or each of a list, is done; return the outcome. Throws what its run threw.
+    """Wait until a worker, or each of a list, is done; return the outcome. Throws the error of its run.
 
     Example:
         let work = {kind: "stage", model_policy: {provider: "mock"}}

@@ -59,7 +59,7 @@ def monotonic_ms(vm: Vm) -> int:
 
 @builtin("sleep_ms(ms: int = 0) -> nil")
 def sleep_ms(vm: Vm, ms: int) -> None:
-    """Wait; other tasks run meanwhile. A clock that is mocked goes forward instead, and nothing waits.
+    """Wait; other tasks run meanwhile. A mocked clock moves forward instead, and nothing waits.
 
     Example:
         mock_time(0)

@@ -126,7 +126,7 @@ def flat_map(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value] | 
 def lift(vm: Vm, source: Value = ABSENT) -> Iter:
     """Return a lazy iterator over a list, set, dict (pairs), string, range, generator or stream.
 
-    An iterator is returned as it is.
+    An iterator is returned unchanged.
 
     Example: iter([3, 1, 2]).map({ n -> n * 2 }).to_list()  // [6, 2, 4]
     """

@@ -150,7 +150,8 @@ def toml_parse(vm: Vm, text: str) -> dict[str, Value]:
 
 @yaml_builtin("toml_stringify(v: dict) -> string")
 def toml_stringify(vm: Vm, v: Value) -> str:
-    r"""Return the dict as TOML, keys in ascending order. Throws for what TOML has no word for, such as nil.
+    r"""Return the dict as TOML, keys in ascending order. Throws for values that TOML can't express, such as
+    nil.
 
     Example: toml_stringify({shop: {open: true}})  // "[shop]\nopen = true\n"
     """

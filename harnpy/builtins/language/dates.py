@@ -198,7 +198,7 @@ def date_parse(vm: Vm, text: Value = "") -> float:
 def date_from_components(vm: Vm, components: Value = ABSENT, tz: Value = None) -> float:
     """Return the timestamp of `{year, month, day, hour?, minute?, second?}` in UTC or in a zone.
 
-    Where clocks of the zone show that time twice, the earlier one.
+    If the zone's clocks show that time twice, the earlier one is returned.
 
     Example: date_from_components({year: 2024, month: 7, day: 1}, "Europe/Paris")  // 1719784800
     """

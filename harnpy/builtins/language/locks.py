@@ -75,7 +75,7 @@ def sync_gate_acquire(vm: Vm, key: str, limit: int, timeout: Value) -> Permit | 
 def sync_rwlock_acquire(vm: Vm, key: str, mode: str, timeout: Value) -> Permit | None:
     """Wait to `read` along with other readers, or to `write` alone; nil after `timeout`.
 
-    A reader that comes after a waiting writer waits for it.
+    A reader that arrives after a waiting writer waits for it.
 
     Example:
         let readers = [sync_rwlock_acquire("page", "read"), sync_rwlock_acquire("page", "read")]

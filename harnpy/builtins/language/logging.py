@@ -136,7 +136,8 @@ def trace_start(vm: Vm, name: str) -> dict[str, Value]:
     """Open a span of the running task: `{trace_id, span_id, name, start_ms}`. Log lines name it
     until it ends.
 
-    It has the trace of the span around it, also of one that the task began in; else a new one.
+    It shares the trace of the enclosing span, also of one in which the task began; otherwise it starts a
+    new one.
 
     Example:
         let span = trace_start("load")

@@ -89,7 +89,7 @@ def int_builtin(
     def to_int(vm: Vm, n: Value) -> int | None:
         return whole(n, rounded)
 
-    fails = "Fails for infinities, NaN and what doesn't fit 64 bits."
+    fails = "Fails for infinities, NaN and results that don't fit 64 bits."
     to_int.__doc__ = f"{summary} {fails}\n\nExample: {example}"
     return builtin(signature)(to_int)
 

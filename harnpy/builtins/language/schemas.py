@@ -78,7 +78,7 @@ def schema_of(vm: Vm, x: Value = None) -> Schema:
 def schema_check(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> EnumValue:
     """Return `Ok` of the normalised value, or `Err` of `{message, errors, value}` if it doesn't fit.
 
-    `message` is the first of the `errors`; `value` is the data as far as it fits.
+    `message` is the first of the `errors`; `value` is the part of the data that fits.
 
     Example:
         unwrap_err(schema_check("x", {type: "int"})).message  // "at root: expected type 'int', got 'string'"

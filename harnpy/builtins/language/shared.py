@@ -203,7 +203,7 @@ def shared_snapshot(vm: Vm, handle: Value = ABSENT) -> Value:
 def shared_cas(vm: Vm, handle: Value = ABSENT, expected: Value = ABSENT, new: Value = ABSENT) -> bool:
     """Store `new` in a cell if its value equals `expected`; return whether it did.
 
-    `expected` may be a snapshot: then nothing may have been written since it was taken.
+    `expected` may be a snapshot; then the result is false if anything was written since.
 
     Example:
         let cell = shared_cell("owner")

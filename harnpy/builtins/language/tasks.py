@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @builtin("await(handle: any) -> any", family="concurrency")
 def await_(vm: Vm, handle: AnyValue) -> AnyValue:
-    """Wait for a task; return its value or throw its error. Anything else is returned as it is. Spec: 05 §2.
+    """Wait for a task; return its value or throw its error. Anything else is returned unchanged. Spec: 05 §2.
 
     Example:
         let task = spawn { 6 * 7 }

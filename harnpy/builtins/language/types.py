@@ -233,7 +233,7 @@ def is_err(vm: Vm, result: Value) -> bool:
 
 @result_builtin("unwrap(result: any) -> any")
 def unwrap(vm: Vm, result: Value) -> Value:
-    """Return the payload of an Ok; fail on an Err. Any other value is returned as it is.
+    """Return the payload of an Ok; fail on an Err. Any other value is returned unchanged.
 
     Example: unwrap(Ok("text"))  // "text"
     """

@@ -175,7 +175,7 @@ def cookie_serialize(vm: Vm, name: Value = ABSENT, value: Value = ABSENT, opts: 
 def cookie_delete(vm: Vm, name: Value = ABSENT, opts: Value = ABSENT) -> str:
     """Return a `Set-Cookie` header value that makes a browser delete a cookie.
 
-    `opts` as for `cookie_serialize`; `path` and `domain` must be those that the cookie was set with.
+    `opts` as for `cookie_serialize`; `path` and `domain` must be those with which the cookie was set.
 
     Example: cookie_delete("sid").split("; ").slice(0, 3)  // ["sid=", "Path=/", "Max-Age=0"]
     """
@@ -232,7 +232,7 @@ def cookie_round_trip(vm: Vm, request_cookie: Value = ABSENT, set_cookie: Value 
 def session_sign(vm: Vm, payload: Value = ABSENT, secret: Value = ABSENT) -> str:
     """Return a signed token with the payload as JSON: everybody can read it, nobody can change it unnoticed.
 
-    Nothing in it expires: put a time into the payload where it must.
+    It doesn't expire by itself: put a time into the payload if it must.
 
     Example: session_verify(session_sign({user: "ada"}, "secret"), "secret").payload  // {user: "ada"}
     """

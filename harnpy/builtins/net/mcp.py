@@ -146,7 +146,7 @@ async def mcp_list_tools(vm: Vm, client: Value) -> list[Dict]:
 async def mcp_call(vm: Vm, client: Value, name: str, args: Value) -> Any:
     """Call a tool: its structured content, or its texts joined, nil if empty, or else the list of contents.
 
-    Throws what a tool says that has failed. Only the calling task waits.
+    If the tool fails, throws its message. Only the calling task waits.
 
     Example: try { mcp_call(nil, "add", {a: 1}) } catch (e) { "no client" }  // "no client"
     """

@@ -150,7 +150,7 @@ builtin = partial(declare, family="streaming")
 def sse_connect(vm: Vm, method: str, url: str, opts: Value) -> str:
     """Return the handle of a stream of server-sent events, whose first connection is open.
 
-    A connection that breaks is opened again, where it ended; see the option `reconnect`.
+    A broken connection is reopened where it ended; see the option `reconnect`.
 
     Example:
         sse_mock("https://sse-connect.test/news", [{event: "news", data: "hi", id: "1"}])
@@ -337,7 +337,7 @@ def sse_mock(vm: Vm, pattern: str, events: Value) -> None:
 def websocket_mock(vm: Vm, pattern: str, messages: Value) -> None:
     """Make `websocket_connect` return these messages for URLs that match `pattern`, in which `*` is any text.
 
-    A list of messages, or `{messages, echo}`: with `echo: true` what is sent comes back. A message is a
+    A list of messages, or `{messages, echo}`: with `echo: true`, sent messages are returned. A message is a
     string, bytes, or a dict as of `websocket_receive`.
 
     Example:

@@ -174,7 +174,8 @@ def redo(call: Call, id: str, opts: Dict) -> list[Dict]:
 def move_leaf(call: Call, id: str, event_id: str, opts: Dict) -> list[Dict]:
     """Continue after an earlier event ("": the beginning); later ones leave the window.
 
-    Returns the events that record the move. Options: `summary` of what is left behind. Spec: 10 §A1.9, §C9.
+    Returns the events that record the move. Options: `summary` of what leaves the window. Spec: 10 §A1.9,
+    §C9.
     """
     return [event_value(event) for event in call.session(id).move_leaf(event_id, opts.get("summary"))]
 
@@ -227,7 +228,8 @@ def on_analyze(call: Call, id: str | None, fn: Value, opts: Dict) -> None:
 def strategy(call: Call, id: str | None, name: str, fn: Value, opts: Dict) -> None:
     """Register a resize strategy, `fn(full, window, memo, settings)`.
 
-    It returns `[full, window, memo]`, nil for what stays, or a dict of those that change. Spec: 10 §C8, §C9.
+    It returns `[full, window, memo]`, with nil for unchanged parts, or a dict of the changed ones. Spec: 10
+    §C8, §C9.
     """
     made = _strategy(call, name, fn)
     for policy in call.policies(id):

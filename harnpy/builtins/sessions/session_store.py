@@ -184,7 +184,7 @@ def export_(call: Call, id: str, opts: Dict) -> str:
     """Return a session as the text of a file, and write it to `path` if given.
 
     Options: `format` (`jsonl`, another tool's, `html` or `markdown` for people), `path`: what the format
-    can't hold stands beside it, in `PATH.harn.json`. Spec: 10 §C6, §C9, §C17.
+    can't represent is written to `PATH.harn.json`. Spec: 10 §C6, §C9, §C17.
     """
     session, format, path = call.session(id), opts.get("format", "jsonl"), opts.get("path")
     if path is None:
@@ -200,7 +200,7 @@ def export_(call: Call, id: str, opts: Dict) -> str:
 def import_session(call: Call, text_or_path: str, opts: Dict) -> str | Dict | None:
     """Create a session from a file or a text; return its id, or nil if it was skipped.
 
-    Of a directory or a database all of them, and return what became of each. Options: `format`,
+    Import all sessions of a directory or database, and return each one's outcome. Options: `format`,
     `session_key_path`, `id`, `on_conflict` (`update`, `error`, `skip`, `rename`). Spec: 10 §C6, §C9, §C17.
     """
     format, on_conflict = opts.get("format", AUTO), opts.get("on_conflict")

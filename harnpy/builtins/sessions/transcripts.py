@@ -220,7 +220,7 @@ def transcript_resume(vm: Vm, t: Value) -> Dict:
 def transcript_summarize(vm: Vm, t: Value, opts: Value) -> Dict:
     """Return the transcript with its last messages and a model's summary of all.
 
-    `opts`: `keep_last` (6), `prompt`, and what `llm_call` takes. Spec: 08 §2.4.
+    `opts`: `keep_last` (6), `prompt`, and options of `llm_call`. Spec: 08 §2.4.
 
     Example:
         llm_mock({text: "They greeted each other."})
@@ -362,8 +362,8 @@ def agent_session_compact(vm: Vm, id: str, opts: Value) -> int:
 def transcript_compact(vm: Vm, t: Value, opts: Value) -> Dict:
     """Return the transcript with its older messages replaced by a summary, or unchanged if nothing needs it.
 
-    `opts`: `strategy`, `keep_last` (12), `target_tokens`, `summarize_prompt`, `summary`, and what
-    `llm_call` takes. The result keeps the whole old transcript as an asset. Spec: 08 §4.7.
+    `opts`: `strategy`, `keep_last` (12), `target_tokens`, `summarize_prompt`, `summary`, and options of
+    `llm_call`. The result keeps the whole old transcript as an asset. Spec: 08 §4.7.
 
     Example:
         let t = transcript_from_messages((1 to 20).map({ n -> {role: "user", content: "${n}"} }).to_list())
@@ -393,7 +393,7 @@ def transcript_compact(vm: Vm, t: Value, opts: Value) -> Dict:
 def transcript_auto_compact(vm: Vm, messages: Value, opts: Value) -> list[Value]:
     """Return a message list with its older messages replaced by a summary.
 
-    `opts`: `keep_last` (12), `compact_strategy`, `compact_callback`, and what `llm_call` takes.
+    `opts`: `keep_last` (12), `compact_strategy`, `compact_callback`, and options of `llm_call`.
     Spec: 08 §4.8.
 
     Example:

@@ -27,7 +27,7 @@ _MOST_MADE = 8
 def workflow_graph(vm: Vm, graph: Value) -> Graph:
     """Return a graph in normalised form: every key, its nodes and edges, with defaults.
 
-    `act`, `verify` and `repair` stand for nodes where there are no `nodes`. Spec: 08 §6.2.
+    Without `nodes`, `act`, `verify` and `repair` stand for nodes. Spec: 08 §6.2.
 
     Example: workflow_graph({entry: "draft", nodes: {draft: {}}}).nodes.draft.kind  // "stage"
     """
