@@ -95,7 +95,7 @@ def signal(vm: Vm, target: Value = None, name: Value = None, payload: Value = No
 
 @message_builtin("workflow.query(target: any, name: string) -> any")
 def query(vm: Vm, target: Value = None, name: Value = None) -> Value:
-    """Return the value that a workflow last published under a name; nil without one.
+    """Return the value that a workflow last published under a name, or nil.
 
     Example: workflow.query("orders", "never published")  // nil
     """
@@ -104,7 +104,7 @@ def query(vm: Vm, target: Value = None, name: Value = None) -> Value:
 
 @message_builtin("workflow.publish_query(target: any, name: string, value?: any) -> dict")
 def publish_query(vm: Vm, target: Value = None, name: Value = None, value: Value = None) -> Dict:
-    """Publish a value for `workflow.query` under a name; the mailbox's status.
+    """Publish a value for `workflow.query` under a name; return the mailbox's status.
 
     Example:
         workflow.publish_query("orders", "open", 3)
@@ -149,7 +149,7 @@ def receive(vm: Vm, target: Value = None) -> Dict | None:
 def respond_update(
     vm: Vm, target: Value = None, request_id: Value = None, value: Value = None, name: Value = None
 ) -> Dict:
-    """Respond to the request of a `workflow.update`; the mailbox's status.
+    """Respond to the request of a `workflow.update`; return the mailbox's status.
 
     Example: workflow.respond_update("orders", "request_1", "done").response_count  // 1
     """
@@ -161,7 +161,7 @@ def respond_update(
 
 @message_builtin("workflow.pause(target: any) -> dict")
 def pause(vm: Vm, target: Value = None) -> Dict:
-    """Ask a workflow to pause; the mailbox's status.
+    """Ask a workflow to pause; return the mailbox's status.
 
     Example: workflow.pause("orders").paused  // true
     """
@@ -170,7 +170,7 @@ def pause(vm: Vm, target: Value = None) -> Dict:
 
 @message_builtin("workflow.resume(target: any) -> dict")
 def resume(vm: Vm, target: Value = None) -> Dict:
-    """Ask a workflow to resume; the mailbox's status.
+    """Ask a workflow to resume; return the mailbox's status.
 
     Example:
         workflow.pause("shop")
@@ -191,7 +191,7 @@ def status(vm: Vm, target: Value = None) -> Dict:
 @message_builtin("workflow.continue_as_new(target: any) -> dict")
 @message_builtin("continue_as_new(target: any) -> dict", family="workflows", counted=True)
 def continue_as_new(vm: Vm, target: Value = None) -> Dict:
-    """Start a workflow's next generation: responses are dropped, messages and queries stay; the status.
+    """Start a workflow's next generation, without responses but with messages and queries; return the status.
 
     Example: continue_as_new("orders").generation > 0  // true
     """
