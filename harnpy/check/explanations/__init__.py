@@ -104,10 +104,10 @@ def _text(family: str) -> str:
 _HEAD = """\
 # Diagnostics
 
-Every code that `harnpy check`, `harnpy lint`, `harnpy run` and the others show beside the carets, by family,
-and those of surfaces of tools (`TOOL_SURFACE_…`). `harnpy explain CODE` shows an entry of this page. The
-first program of an entry has the diagnostic, the second has none; the tests see to it. The comment
-`// harnpy: allow CODE` silences some of them ([checking.md](checking.md#silencing-a-finding)).
+Every code that `harnpy check`, `harnpy lint`, `harnpy run` and other commands show beside the carets, by
+family, and the codes of tool surfaces (`TOOL_SURFACE_…`). `harnpy explain CODE` shows an entry of this page:
+what is wrong, why it matters, a program with the diagnostic and one without it; the tests check both. Silence
+a finding with `// harnpy: allow CODE` ([checking.md](checking.md#silencing-a-finding)).
 
 `harnpy explain --markdown` writes this page.
 """
