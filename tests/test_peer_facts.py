@@ -35,7 +35,7 @@ def test_the_figures_of_other_benches_are_theirs(bench: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "scene", ["killed in the reply", "killed in the tool", "two processes", "deleted", "forked"]
+    "scene", ["killed in the reply", "killed in the tool", "approved", "two processes", "deleted", "forked"]
 )
 def test_harnpy_does_what_the_table_says(bench: dict[str, Any], scene: str, tmp_path: Path) -> None:
     desk = bench["Desk"](bench["LIBRARIES"]["harnpy"][0], tmp_path, grace=0.3)

@@ -20,6 +20,8 @@ from typing import Any
 FOLDER = Path(os.environ.get("FACTS_FOLDER", "."))
 #: Of the conversation that is forked.
 TURNS, TEXT = 200, "word " * 100
+#: Whether `refund` has to be approved: the turn waits for that, and its process ends.
+APPROVALS = "FACTS_APPROVALS" in os.environ
 PIECES = ("Your 12 EUR ", "are on their way.")
 ANSWER = "".join(PIECES)
 
@@ -63,8 +65,13 @@ def _die(where: str) -> None:
 def _wait(where: str) -> None:
     if os.environ.get("FACTS_WAIT") == where:
         note("waiting")
-        while not (FOLDER / "go").exists():
-            time.sleep(0.01)
+        until((FOLDER / "go").exists)
+
+
+def until(ready: Callable[[], Any]) -> None:
+    """Wait until something is there."""
+    while not ready():
+        time.sleep(0.01)
 
 
 def stored() -> int:

@@ -5,7 +5,7 @@ import logging
 import os
 
 from dbos import DBOS, SetWorkflowID
-from desk import FOLDER, answer, call, main
+from desk import APPROVALS, FOLDER, answer, call, main, note, until
 from desk import refund as pay
 
 logging.getLogger("dbos").addHandler(logging.NullHandler())
@@ -29,7 +29,11 @@ def last(prompt, result):
 
 @DBOS.workflow()
 def turn(prompt):
-    return last(prompt, refund(first(prompt)["euros"]))
+    call = first(prompt)
+    if APPROVALS:
+        note("waiting")
+        DBOS.recv("approval")
+    return last(prompt, refund(call["euros"]))
 
 
 def launched():
@@ -41,6 +45,21 @@ def send(prompt):
     launched()
     with SetWorkflowID("turn"):
         return DBOS.start_workflow(turn, prompt).get_result()
+
+
+def begin(prompt):
+    """Begin a turn, and end when it waits."""
+    launched()
+    with SetWorkflowID("turn"):
+        DBOS.start_workflow(turn, prompt)
+    until(lambda: "waiting" in (FOLDER / "notes").read_text())
+    os._exit(0)
+
+
+def approve(prompt):
+    launched()
+    DBOS.send("turn", True, "approval")
+    return DBOS.retrieve_workflow("turn").get_result()
 
 
 def resume(prompt):
@@ -58,4 +77,4 @@ def show():
     os._exit(0)  # before it recovers the workflow
 
 
-main(send=send, resume=resume, show=show)
+main(send=send, resume=resume, show=show, begin=begin, approve=approve)

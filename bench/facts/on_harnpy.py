@@ -1,10 +1,13 @@
 """harnpy: its own loop in a `SessionRuntime` on SQLite."""
 
-from desk import FOLDER, TEXT, TURNS, answer, call, main, refund, stored
+import os
+from threading import Thread
+
+from desk import FOLDER, TEXT, TURNS, answer, call, main, refund, stored, until
 
 from harnpy import AgentDef, LoopFactory, runtime, tool
 from harnpy.llm.reply import Reply
-from harnpy.session import actions
+from harnpy.session import ApprovalGate, actions
 
 STORE = f"sqlite:{FOLDER / 'desk.db'}"
 
@@ -22,11 +25,22 @@ def opened():
     return runtime(STORE, agents=LoopFactory(tools=[tool(refund)], providers={"desk": Model()}))
 
 
-def send(prompt):
+def begin(prompt):
+    """Begin a turn, and die when it waits for a person."""
+    gate = ApprovalGate()
+    Thread(target=lambda: (until(lambda: gate.pending), os._exit(0)), daemon=True).start()
+    return send(prompt, gate)
+
+
+def approve(prompt):
+    return send(prompt, ApprovalGate(lambda request: "allow"))
+
+
+def send(prompt, gate=None):
     with opened() as desk:
         clerk = AgentDef("clerk", model="desk/m", tools=("refund",))
         chat = desk.open("chat", create=True)
-        return desk.send(chat.id, prompt, agent=clerk, idempotency_key=prompt).text
+        return desk.send(chat.id, prompt, agent=clerk, idempotency_key=prompt, approvals=gate).text
 
 
 def show():
@@ -55,4 +69,4 @@ def fork():
     return [before, stored() - before, length]
 
 
-main(send=send, resume=send, show=show, delete=delete, fork=fork)
+main(send=send, resume=send, show=show, delete=delete, fork=fork, begin=begin, approve=approve)

@@ -6,7 +6,7 @@
 import sqlite3
 from contextlib import closing
 
-from desk import FOLDER, TEXT, TURNS, answer, call, main, stored
+from desk import APPROVALS, FOLDER, TEXT, TURNS, answer, call, main, stored
 from desk import refund as pay
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
@@ -14,6 +14,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.config import get_stream_writer
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.types import Command, interrupt
 
 CHAT = {"configurable": {"thread_id": "chat"}}
 
@@ -21,6 +22,8 @@ CHAT = {"configurable": {"thread_id": "chat"}}
 @tool
 def refund(euros: int) -> str:
     """Pay an amount back."""
+    if APPROVALS:
+        interrupt(f"refund {euros}?")
     return pay(euros)
 
 
@@ -60,6 +63,11 @@ def resume(prompt):
         return run(graph(database), None)
 
 
+def approve(prompt):
+    with connected() as database:
+        return run(graph(database), Command(resume=True))
+
+
 def run(compiled, given):
     for _ in compiled.stream(given, CHAT, stream_mode="custom", durability="sync"):
         pass
@@ -94,4 +102,4 @@ def fork():
     return [before, stored() - before, length]
 
 
-main(send=send, resume=resume, show=show, delete=delete, fork=fork)
+main(send=send, resume=resume, show=show, delete=delete, fork=fork, begin=send, approve=approve)

@@ -5,9 +5,9 @@ That goes on with what the session has, if a run begins with an empty list.
 
 import asyncio
 
-from agents import Agent, Model, Runner, SQLiteSession, function_tool, set_tracing_disabled
+from agents import Agent, Model, Runner, RunState, SQLiteSession, function_tool, set_tracing_disabled
 from agents.extensions.memory import AdvancedSQLiteSession
-from desk import FOLDER, TEXT, TURNS, answer, call, main, refund, stored
+from desk import APPROVALS, FOLDER, TEXT, TURNS, answer, call, main, refund, stored
 from openai.types.responses import (
     Response,
     ResponseCompletedEvent,
@@ -18,7 +18,7 @@ from openai.types.responses import (
 )
 
 set_tracing_disabled(True)
-PATH = FOLDER / "desk.db"
+PATH, STATE = FOLDER / "desk.db", FOLDER / "state.json"
 
 
 class Desk(Model):
@@ -63,13 +63,21 @@ def resume(prompt):
     return send([])
 
 
+def approve(prompt):
+    return send(None)
+
+
 def send(prompt):
     async def run():
         session = SQLiteSession("chat", PATH)
-        agent = Agent(name="clerk", model=Desk(), tools=[function_tool(refund)])
-        result = Runner.run_streamed(agent, prompt, session=session)
+        agent = Agent(name="clerk", model=Desk(), tools=[function_tool(refund, needs_approval=APPROVALS)])
+        result = Runner.run_streamed(
+            agent, await approved(agent) if prompt is None else prompt, session=session
+        )
         async for _ in result.stream_events():
             pass
+        if result.interruptions:
+            STATE.write_text(result.to_state().to_string())
         session.close()
         return result.final_output
 
@@ -81,6 +89,14 @@ def show():
     found = asyncio.run(session.get_items())
     session.close()
     return [[each.get("role", each.get("type")), text(each)] for each in found] or None
+
+
+async def approved(agent):
+    """Return the state that the application has stored, with all that waits in it approved."""
+    state = await RunState.from_string(agent, STATE.read_text())
+    for each in state.get_interruptions():
+        state.approve(each)
+    return state
 
 
 def text(item):
@@ -114,4 +130,4 @@ def fork():
     return asyncio.run(run())
 
 
-main(send=send, resume=resume, show=show, delete=delete, fork=fork)
+main(send=send, resume=resume, show=show, delete=delete, fork=fork, begin=send, approve=approve)

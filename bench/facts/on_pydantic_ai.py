@@ -2,8 +2,8 @@
 
 import asyncio
 
-from desk import FOLDER, answer, call, main, refund
-from pydantic_ai import Agent
+from desk import APPROVALS, FOLDER, answer, call, main, refund
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, Tool
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
@@ -23,13 +23,24 @@ def stored():
     return ModelMessagesTypeAdapter.validate_json(PATH.read_bytes()) if PATH.exists() else []
 
 
-def send(prompt):
+def approve(prompt):
+    calls = [part for part in stored()[-1].parts if part.part_kind == "tool-call"]
+    return send(None, DeferredToolResults(approvals={each.tool_call_id: True for each in calls}))
+
+
+def send(prompt, results=None):
     async def run():
-        agent = Agent(FunctionModel(stream_function=model), tools=[refund])
-        async with agent.run_stream(prompt, message_history=stored()) as result:
+        agent = Agent(
+            FunctionModel(stream_function=model),
+            tools=[Tool(refund, requires_approval=APPROVALS)],
+            output_type=[str, DeferredToolRequests],
+        )
+        async with agent.run_stream(
+            prompt, message_history=stored(), deferred_tool_results=results
+        ) as result:
             output = await result.get_output()
         PATH.write_bytes(ModelMessagesTypeAdapter.dump_json(result.all_messages()))
-        return output
+        return str(output)
 
     return asyncio.run(run())
 
@@ -40,4 +51,4 @@ def show():
     return [[roles.get(part.part_kind, "tool"), str(getattr(part, "content", ""))] for part in parts] or None
 
 
-main(send=send, resume=send, show=show)
+main(send=send, resume=send, show=show, begin=send, approve=approve)
