@@ -198,7 +198,9 @@ def portal(work: Path) -> None:
             for size, scheme in product(sizes, SCHEMES):
                 await tab.show(link.partition("/signin")[0] + "/sessions/order-42", size, scheme)
                 await tab.value("document.querySelectorAll('main details').forEach(each => each.open = true)")
+                await asyncio.sleep(0.5)  # its script goes to the last entry
                 await tab.value("scrollTo(0, 0)")
+                await asyncio.sleep(0.2)
                 await tab.save(PICTURES / f"{size.name}-{scheme}.png")
 
         asyncio.run(browse(work, visit))
