@@ -66,7 +66,7 @@ def snippets(page: Path) -> list[Snippet]:
 
 PROMPTS = ("harn〉", "::: ")
 #: The first line of a block that is a file of a tutorial.
-_FILE = re.compile(r"(?://|#) (\w+\.(?:harn|toml))\n")
+_FILE = re.compile(r"(?://|#) (\w+\.(?:harn|toml|py))\n")
 ALL = [
     pytest.param(snippet, id=f"{page.name}:{snippet.line}") for page in PAGES for snippet in snippets(page)
 ]
@@ -110,7 +110,7 @@ def test_python_snippets(
     namespace: dict[str, Any] = {"__name__": page.stem}
     missing = []
     for snippet in snippets(page):
-        if snippet.language != "python":
+        if snippet.language != "python" or _FILE.match(snippet.code):
             continue
         # Blank lines in front make the line numbers of a traceback those of the page.
         code = compile("\n" * (snippet.line - 1) + snippet.code, str(page), "exec")
@@ -156,9 +156,21 @@ def test_the_tutorial_of(
     commands behind `$` print what follows them. One with ``--follow`` runs until the end, as in a second
     terminal: a `text` block behind other commands is what it has printed meanwhile.
     """
+    followed_from_top_to_bottom(page, tmp_path, tmp_path_factory.mktemp("user"), popen, postgres)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/compatibility.md"])
+def test_what_is_followed_without_a_server(
+    page: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, popen: Popen
+) -> None:
+    followed_from_top_to_bottom(ROOT / page, tmp_path, tmp_path_factory.mktemp("user"), popen)
+
+
+def followed_from_top_to_bottom(
+    page: Path, tmp_path: Path, user: Path, popen: Popen, postgres: str = ""
+) -> None:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("HARN")}
-    user = str(tmp_path_factory.mktemp("user"))
-    shell = Shells(popen, tmp_path, {**inherited, "PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": user})
+    shell = Shells(popen, tmp_path, {**inherited, "PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": str(user)})
     server = "postgresql://postgres:secret@localhost/postgres"
     with shell:
         for snippet in snippets(page):
@@ -225,8 +237,9 @@ class Shells:
     def _started(self, command: str) -> subprocess.Popen[str]:
         name, *words = shlex.split(command)
         start: Popen = self._popen if name == "harnpy" else subprocess.Popen
+        programs = {"harnpy": [sys.executable, "-m", "harnpy"], "python": [sys.executable]}
         return start(
-            [sys.executable, "-m", "harnpy", *words] if name == "harnpy" else ["bash", "-c", command],
+            [*programs[name], *words] if name in programs else ["bash", "-c", command],
             cwd=self._directory,
             env=self._environment,
             stdin=subprocess.DEVNULL,
@@ -246,7 +259,11 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+#: Lists of the repository that aren't pages of the documentation.
+LISTS = [ROOT / "examples" / "README.md"]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *LISTS], ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     for path, anchor in _LINK.findall(page.read_text(encoding="utf-8")):
         target = page.parent / path if path else page
@@ -306,3 +323,24 @@ def test_the_readme_promises_two_commands() -> None:
     # `.ci/run` runs the first line of the page that names pytest.
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     assert commands[1] == next(line for line in page.splitlines(keepends=True) if "pytest" in line)
+
+
+def test_the_pictures_of_the_readme_are_there_light_and_dark_and_small() -> None:
+    shown = re.findall(r'(?:src|srcset)="([^"]+)"', (ROOT / "README.md").read_text(encoding="utf-8"))
+    folder = ROOT / "docs" / "pictures"
+    assert sorted(shown) == sorted(str(each.relative_to(ROOT)) for each in folder.iterdir())
+    assert {name.replace("light", "dark") for name in shown if "light" in name} == {
+        name for name in shown if "dark" in name
+    }
+    assert [name for name in shown if (ROOT / name).stat().st_size > 150_000] == []
+
+
+def test_every_example_is_listed() -> None:
+    page = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    programs = {each.name for each in (ROOT / "examples").iterdir() if each.suffix in (".harn", ".py")}
+    # Those are servers for other examples.
+    assert programs - set(re.findall(r"\]\((\w+\.\w+)\)", page)) == {
+        "mcp_server.py",
+        "two_tabs.py",
+        "two_tabs_fastapi_server.py",
+    }

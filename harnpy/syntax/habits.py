@@ -239,6 +239,9 @@ def _of_words(source: str, tokens: Tokens, at: int, expected: str) -> str | None
     before, got = _text(source, tokens, at - 1), _text(source, tokens, at)
     if (expected, before, got) == ("{", ")", ":") and "fn" in _line(source, tokens, at):
         return "the type of the result stands behind an arrow: `fn f(x) -> int { … }`"
+    line = _line(source, tokens, at).lstrip()
+    if (expected, got) == (")", ":") and line.startswith(("pipeline", "pub pipeline")):
+        return "parameters of a pipeline have no types: `pipeline main(task) { … }`"
     found = _EXPECTED.get((expected, got)) or _EXPECTED_AFTER.get((expected, before))
     if found is None and expected.endswith(_SEPARATOR):
         found = _AFTER.get(before) or _INSTEAD_OF_THE_END.get(got)
@@ -336,6 +339,16 @@ def help_for_text(source: str, at: int) -> str | None:
 def name_for(name: str) -> str | None:
     """Return what a name of Python or JavaScript is called here; None if unknown."""
     return _NAMES_ELSEWHERE.get(name)
+
+
+#: What servers give to programs (11 §1.1), and which command does.
+_FROM_SERVERS = {"prompt": "serve", "session_id": "serve", "mcp_servers": "acp"}
+
+
+def giver_of(name: str) -> str | None:
+    """Return who gives a pipeline the parameter of that name, and how to take it; None for other names."""
+    command = _FROM_SERVERS.get(name)
+    return command and f"`harnpy {command}` gives it to a pipeline that names it: `pipeline main({name})`"
 
 
 def type_for(name: str) -> str | None:

@@ -152,6 +152,9 @@ class Vm:
         self._world: World | None = None
         self._clock: ProgramClock | None = None
         self._given: dict[str, Value] = {"argv": []}
+        #: What failed in this run although nothing was raised, by its name. The exit status says so unless
+        #: the program's value decides. Spec: 09 §2.3.
+        self.failures: dict[str, str] = {}
         self._states: dict[type, Any] = {}
         self._services: dict[type, Any] = {}
 
@@ -190,6 +193,7 @@ class Vm:
         self._given["argv"] = list(args)
         # Mocks, colour mode and their like belong to one program (04 §0.9); services to the Vm.
         self._states.clear()
+        self.failures.clear()
         if self._clock is not None:
             self._clock.reset()
         self.spans, self.traceable = None, self.traced

@@ -28,6 +28,7 @@ def helps(source: str) -> list[str | None]:
     [
         ("def f(x):\n  return x", "`fn name(params) { … }`"),
         ("function f() { }", "`fn name(params) { … }`"),
+        ("pipeline main(task: any) { }", "parameters of a pipeline have no types"),
         ("let f = lambda x: x", "`{ x -> x + 1 }`"),
         ("let f = x => x", "`{ x -> … }`"),
         ("let m = match 1 { 1 => 2 }", "`pattern -> { … }`"),

@@ -284,7 +284,7 @@ DESCRIPTIONS = {
 
 @builtin("host_call(name: string, params?: dict) -> any")
 def host_call(vm: Vm, name: str, params: Value) -> Value:
-    """Call `"capability.operation"`: handled by the latest matching mock, else by the host.
+    """Call `"capability.operation"` on the latest matching mock, or else on the host.
 
     Example:
         host_mock("project", "read", {ok: true})
@@ -322,7 +322,7 @@ def _performed(vm: Vm, name: str) -> Callable[[Dict], Value]:
 
 @builtin("host_mock(capability: string, operation: string, result?: any, params?: dict) -> nil")
 def host_mock(vm: Vm, capability: str, operation: str, result: Value, params: Value) -> None:
-    """Make `host_call` return `result`, or do as `{result?, error?, params?}` says.
+    """Make `host_call` return `result`, or follow `{result?, error?, params?}`.
 
     With `params` only calls that have these entries match.
 
@@ -401,7 +401,7 @@ def host_capabilities(vm: Vm) -> dict[str, Any]:
 
 @builtin("host_has(capability: string, operation?: string) -> bool")
 def host_has(vm: Vm, capability: str, operation: str | None) -> bool:
-    """Return true if there is such a capability, with that operation if one is named.
+    """Return true if the host has a capability, with that operation if one is named.
 
     Example:
         host_mock("project", "read")

@@ -158,6 +158,11 @@ class Calls:
         raise self._meaningless(f"Undefined builtin: {name}", name, self.vm.builtins.names())
 
     def undefined_variable(self, name: str, visible: Sequence[str] = ()) -> Never:
+        from harnpy.syntax.habits import giver_of
+
+        giver = giver_of(name)
+        if giver and not self.vm.suggest_name(name, visible):
+            raise RuntimeFault(f"Undefined variable: {name} ({giver})")
         candidates = [*visible, *self.vm.global_names(), *self.vm.builtins.names()]
         raise self._meaningless(f"Undefined variable: {name}", name, candidates if name != "_" else ())
 
