@@ -239,8 +239,7 @@ def _of_words(source: str, tokens: Tokens, at: int, expected: str) -> str | None
     before, got = _text(source, tokens, at - 1), _text(source, tokens, at)
     if (expected, before, got) == ("{", ")", ":") and "fn" in _line(source, tokens, at):
         return "the type of the result stands behind an arrow: `fn f(x) -> int { … }`"
-    line = _line(source, tokens, at).lstrip()
-    if (expected, got) == (")", ":") and line.startswith(("pipeline", "pub pipeline")):
+    if (expected, got) == (")", ":") and "pipeline" in _line(source, tokens, at):
         return "parameters of a pipeline have no types: `pipeline main(task) { … }`"
     found = _EXPECTED.get((expected, got)) or _EXPECTED_AFTER.get((expected, before))
     if found is None and expected.endswith(_SEPARATOR):
