@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from _thread import allocate_lock, get_ident
 from collections import deque
-from contextlib import suppress
 from contextvars import copy_context
 from heapq import heappop, heappush
 from math import inf
@@ -401,6 +400,8 @@ class Scheduler:
 
     def rouse(self) -> None:
         """Have the thread that runs the program look up, from any thread."""
+        from contextlib import suppress
+
         with suppress(RuntimeError):  # released already
             self.bell.release()
         bridge = self.bridge

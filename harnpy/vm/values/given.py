@@ -161,7 +161,6 @@ def _converted(value: Any, kind: type, inside: set[int]) -> Value:
     """Return what stands for a value of another of Python's types."""
     import datetime
     from enum import Enum
-    from pathlib import PurePath
     from uuid import UUID
 
     if isinstance(value, Enum):
@@ -174,8 +173,10 @@ def _converted(value: Any, kind: type, inside: set[int]) -> Value:
             return _given(plain(value), inside)
     if isinstance(value, bytearray | memoryview):
         return bytes(value)
-    if isinstance(value, UUID | PurePath):
+    if isinstance(value, UUID):
         return str(value)
+    if hasattr(kind, "__fspath__"):
+        return value.__fspath__()
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         return value.isoformat()
     if isinstance(value, datetime.timedelta) and not value % datetime.timedelta(milliseconds=1):
