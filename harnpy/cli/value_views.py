@@ -25,13 +25,14 @@ _COLUMNS, _CELL = 8, 40
 _INDENT = "  "
 
 
-def shown(value: Value, width: int | None = None) -> list[str]:
+def shown(value: Value, width: int | None = None, blocks: bool = False) -> list[str]:
     """Return the lines that show a value, each within ``width`` columns as far as its texts allow; one
-    line where ``width`` is None. Raise TooLarge for a value whose parts are shared without end."""
+    line where ``width`` is None. With ``blocks``, long texts of several lines in it are shown as such. Raise
+    TooLarge for a value whose parts are shared without end."""
     if type(value) is str:
         return value.split("\n")
     refuse_endless(value)
-    return ["".join(_pieces(value))] if width is None else list(_folded("", value, width))
+    return ["".join(_pieces(value))] if width is None else list(_folded("", value, width, blocks))
 
 
 def _pieces(value: Value) -> Iterator[str]:
@@ -87,8 +88,13 @@ def _items(items: Sequence[Value]) -> list[tuple[str, Value]]:
     return [("", item) for item in items]
 
 
-def _folded(key: str, value: Value, width: int) -> Iterator[str]:
+def _folded(key: str, value: Value, width: int, blocks: bool) -> Iterator[str]:
     line = _line(key, value, width)
+    if line is None and blocks and type(value) is str and "\n" in value:
+        yield key + '"""'
+        yield from (_INDENT + line for line in value.split("\n"))
+        yield '"""'
+        return
     parts = None if line is not None else _parts(value)
     if parts is None or not parts[1]:
         yield line or key + "".join(_pieces(value))
@@ -101,7 +107,7 @@ def _folded(key: str, value: Value, width: int) -> Iterator[str]:
     yield key + begin
     for number, (inner_key, item) in enumerate(items):
         comma = "," if number + 1 < len(items) else ""
-        lines = [*_folded(inner_key, item, max(width - len(_INDENT) - len(comma), 20))]
+        lines = [*_folded(inner_key, item, max(width - len(_INDENT) - len(comma), 20), blocks)]
         lines[-1] += comma
         yield from (_INDENT + line for line in lines)
     yield end

@@ -53,7 +53,7 @@ class _Command(click.Command):
     help="Time limit for each test; 5s is 5000.",
 )
 @click.option("--parallel", is_flag=True, help="User tests: run several files at once.")
-@click.option("--watch", is_flag=True, help="User tests: run again after every change.")
+@click.option("--watch", is_flag=True, help="User tests: run again what a change affects.")
 @click.option(
     "-v",
     "--verbose",

@@ -129,6 +129,10 @@ def _without_controls(text: str) -> str:
 _WORDS = {"pass": ("PASS", "green"), "fail": ("FAIL", "red")}
 
 
+#: How lines begin that show what was expected, and what came.
+_DIFFERING = {"red": ("- ", "expected: "), "green": ("+ ", "actual: ")}
+
+
 def status_line(result: Result, place: str = "", timed: bool = False) -> str:
     """`  PASS  NAME [PLACE] (N ms)`, the last two parts on request."""
     word, style = _WORDS[result.status]
@@ -150,12 +154,15 @@ def failures(results: Iterable[Result], verbose: bool) -> Iterator[str]:
             continue
         text = f"{result.detail}\n{result.full}" if verbose and result.full else result.detail
         for line in text.split("\n"):
-            yield "  " + _coloured(line)
+            yield "  " + coloured(line)
 
 
-def _coloured(line: str) -> str:
-    style = {"- ": "red", "+ ": "green"}.get(line[:2])
-    return paint(line, style, sys.stdout) if style else line
+def coloured(line: str) -> str:
+    """A line of a difference; in colour on a terminal."""
+    for style, beginnings in _DIFFERING.items():
+        if line.startswith(beginnings):
+            return paint(line, style, sys.stdout)
+    return line
 
 
 def statistics(results: Sequence[Result], most: int = SLOWEST) -> Iterator[str]:

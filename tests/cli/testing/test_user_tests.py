@@ -97,7 +97,23 @@ LONG = '[1, 2, 3, 4, 5, 6, 7, 8].map({ n -> "item ${n} of the list" })'
     ("values", "lines"),
     [
         ('"1", 1', ["expected: 1", 'actual:   "1"']),
-        ('{a: 1}, {a: 2}, "no"', ["expected: {a: 2}", "actual:   {a: 1}"]),
+        ('{a: 1}, {a: 2}, "no"', ["expected: {a: 2}", "actual:   {a: 1}", "              ^"]),
+        (
+            '{name: "日本語", n: 1}, {name: "日本", n: 1}',
+            ['expected: {n: 1, name: "日本"}', 'actual:   {n: 1, name: "日本語"}', " " * 28 + "^^"],
+        ),
+        (
+            '"x" * 300 + "a" + "y" * 300, "x" * 300 + "y" * 300',
+            [
+                f"expected: …{'x' * 40}{'y' * 118}…",
+                f"actual:   …{'x' * 40}a{'y' * 117}…",
+                " " * 51 + "^",
+            ],
+        ),
+        (
+            '{a: "one\\ntwo\\n" * 20}, {a: "one\\ntwo\\n" * 20 + "two"}',
+            ["  …", "      one", "      two", "-     two", "+", '    """', "  }"],
+        ),
         (
             '"a\\nb\\nc\\nd\\ne", "a\\nb\\nc\\nd\\nf"',
             ["- expected", "+ actual", "  …", "  c", "  d", "- f", "+ e"],
@@ -106,7 +122,7 @@ LONG = '[1, 2, 3, 4, 5, 6, 7, 8].map({ n -> "item ${n} of the list" })'
             f"{LONG} + [true], {LONG} + [false]",
             [
                 *("- expected", "+ actual", "  …", '    "item 7 of the list",', '    "item 8 of the list",'),
-                *("-   false", "+   true", "  ]"),
+                *("-   false", "+   true", "    ^^^", "  ]"),
             ],
         ),
     ],
