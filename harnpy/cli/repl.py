@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from harnpy import Vm
 from harnpy.cli import Stopped, console
-from harnpy.cli.console import complain, one_line, show_warnings
+from harnpy.cli.console import columns, complain, one_line, say_folded, show_warnings
 from harnpy.cli.project_setup import bind_manifest
 from harnpy.cli.value_views import shown
 from harnpy.formats.suggestions import nearest_at_run_time
+from harnpy.formats.visible import cells
 from harnpy.project import project_root
 from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.habits import prefixed_string, unprefixed
@@ -103,7 +104,7 @@ class Shell:
         #: Whether an input has failed.
         self.failed = False
         self._commands: dict[str, Callable[[str], None]] = {
-            "help": lambda _: _say(_help()),
+            "help": lambda _: say_folded(_help()),
             "quit": self._quit,
             "doc": self._doc,
             "raw": self._raw,
@@ -153,7 +154,7 @@ class Shell:
             self._command(name, "".join(argument))
         elif source in (*_LEAVING, *_ASKING) and source not in self.session.values:
             # Neither is a name of Harn, but for `exit`, whose value nobody asks for.
-            _say("(Ctrl+D or :quit to exit)" if source in _LEAVING else _help())
+            say_folded("(Ctrl+D or :quit to exit)" if source in _LEAVING else _help())
         elif source:
             self._guarded(self._run, text)
         self._end_line()
@@ -234,7 +235,7 @@ class Shell:
 
     def _vars(self, argument: str) -> None:
         for name, value in sorted(self.session.values.items()):
-            _say(f"{name}: {type_name(value)} = {_short(display(value))}")
+            _say(_short(f"{name}: {type_name(value)} = {display(value)}", columns() or 80))
 
     def members(self, path: str) -> Iterator[str]:
         """Yield what may follow the dot behind a variable, or behind keys of it: the value's own keys, then
@@ -340,19 +341,13 @@ def _say(text: str) -> None:
 
 
 def _help() -> str:
-    """The text of `:help`, on a terminal within its width."""
-    from textwrap import fill
-
-    width = get_terminal_size().columns if sys.stdout.isatty() else 100
-    lines = [fill(line, width) for line in _HELP.splitlines()]
-    for name, (takes, text) in _COMMANDS.items():
-        lines.append(
-            fill(text, width, initial_indent=f"  :{f'{name} {takes}':13}", subsequent_indent=" " * 16)
-        )
-    lines.insert(2, "")
-    return "\n".join(lines)
+    """The text of `:help`."""
+    rows = (f"  {f':{name} {takes}':13} {text}" for name, (takes, text) in _COMMANDS.items())
+    return "\n".join([_HELP, *rows])
 
 
 def _short(text: str, width: int = 60) -> str:
     line = text.replace("\n", " ")
-    return line if len(line) <= width else line[: width - 1] + "…"
+    while cells(line) > width:
+        line = line[: min(len(line) - 2, width - 1)] + "…"
+    return line

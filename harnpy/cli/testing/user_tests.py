@@ -200,12 +200,13 @@ def run_files(files: list[TestFile], options: Options) -> list[FileRun]:
         say(f"Running {counted(count, 'test')} from {counted(len(files), 'file')}...\n")
     start = perf_counter()
     done: list[FileRun] = []
-    with closing(_run_files(files, options)) as runs, test_results.progress(count) as note:
+    with closing(_run_files(files, options)) as runs, test_results.progress(count) as line:
         for found in runs:
             done.append(found)
             for result in found.results:
+                line.clear()
                 _say_result(result, options)
-                note(result)
+                line.count(result)
     results = [result for found in done for result in found.results]
     _say_summary(results, (perf_counter() - start) * 1000, options)
     if options.junit:
