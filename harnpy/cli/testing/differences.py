@@ -28,6 +28,11 @@ def difference(actual: Value, expected: Value) -> list[str]:
         if len(left) == len(right) == 1:
             left, right = shown([expected]), shown([actual])  # texts in quotes
             return list(_pair("expected: ", left[0][1:-1], "actual:   ", right[0][1:-1]))
+        # Both are folded, or nothing stands beside what it is compared with.
+        if len(left) == 1:
+            left = shown(expected, cells(left[0]) - 1, blocks=True)
+        if len(right) == 1:
+            right = shown(actual, cells(right[0]) - 1, blocks=True)
     except (RecursionError, MemoryError):
         return []  # the error's own text says as much as can be said
     lines = [HEAD, "+ actual", *_folded(left, right)]

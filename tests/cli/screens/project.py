@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing, redirect_stdout
 from io import StringIO
 from itertools import count
@@ -11,6 +12,7 @@ from typing import Any
 from harnpy.cli.commands.doctor import Finding
 from harnpy.cli.main import main
 from harnpy.session.events import EventDraft
+from harnpy.serve.server import Place
 from harnpy.session.stored import StoredSession
 from harnpy.storage import open_store
 from harnpy.workflow.records import record_files
@@ -48,8 +50,8 @@ FILES = {
         'pipeline test_short(t) { assert_eq({id: 7, name: "日本"}, {id: "7", name: "日本"}) }\n\n'
         "pipeline test_nested(t) {\n"
         '  println("looking for order 7")\n'
-        '  let found = {id: 7, customer: {name: "Ada Lovelace", city: "London"}, items: ["apple", "pear", "fig"]}\n'
-        '  let wanted = {id: 7, customer: {name: "Ada Lovelace", city: "Paris"}, items: ["apple", "fig"]}\n'
+        '  let found = {id: 7, customer: {name: "Ada Byron", city: "Bath"}, items: ["apple", "fig", "pear"]}\n'
+        '  let wanted = {id: 7, customer: {name: "Ada Byron", city: "York"}, items: ["apple", "fig"]}\n'
         "  assert_eq(found, wanted)\n}\n\n"
         'pipeline test_thrown(t) { throw "the printer is on fire" }\n\n'
         "pipeline test_passes(t) { assert(true) }\n"
@@ -144,6 +146,13 @@ FINDINGS = [
     Finding("OK", "keys", "none"),
     Finding("FAIL", "store", "jsonl:/srv/data/an-application-with-a-long-name/sessions: no such folder"),
 ]
+
+
+async def served(
+    options: Any, output: Any, bind: Any, on_ready: Callable[[Place], object], leave: Any
+) -> None:
+    """A server that is ready, and ends."""
+    on_ready(Place(STORE, "http://127.0.0.1:8787", "http://127.0.0.1:8787/sign-in/9zXk2mQ4vB7nR1tY"))
 
 
 def build(directory: Path) -> None:

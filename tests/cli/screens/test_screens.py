@@ -12,6 +12,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -27,6 +28,8 @@ from tests.cli.screens import project
 from tests.cli.screens.screen import CODES, shown, written
 from tests.clock import SimulatedClock
 
+#: What folded the texts in the files.
+FOLDED_BY = {"click": "8.5.", "rich": "15.0."}
 GOLDEN = Path(__file__).parent / "golden"
 WIDTHS = (50, 80, 120)
 UPDATES = "HARNPY_UPDATE_GOLDEN" in os.environ
@@ -69,6 +72,7 @@ COMMANDS = {
     "sessions-search": f"{SESSIONS} search deploy",
     "sessions-missing": f"{SESSIONS} show nobody",
     "doctor": "doctor",
+    "serve": f"serve --store {project.STORE}",
 }
 #: What is typed in the REPL.
 CONVERSATION = (
@@ -95,6 +99,7 @@ LONG = {
     "places in files": re.compile(r"^ *(-->|:::) "),
     "what a program compares or throws": re.compile(r"^ *(error: |[-+] |expected: |actual: )"),
     "tests and their files": re.compile(r"^  (PASS|FAIL)  \S+ \[|^ +N ms  \S+ \["),
+    "an address": re.compile(r"^\[harn\] serve: "),
     "a path in the end": re.compile(r"(^|.*\s)\S*/\S+$"),
     "JSON": re.compile(r'^.*\s?[\[{]"|^\s+\d+  \S+Z  \w+ +\{'),
     "a diff of a file": re.compile(r"^[-+ ] "),
@@ -141,6 +146,7 @@ def scene() -> Iterator[Path]:
         ]:
             patch.delenv(name)
         patch.setattr("harnpy.world.ids.RealEntropy.bytes", staticmethod(ids.bytes))
+        patch.setattr("harnpy.serve.server.serve", project.served)
         patch.setattr("harnpy.cli.commands.doctor.setup", lambda world, online: project.FINDINGS)
         for module in ("testing.user_tests", "testing.sandbox", "commands.profile"):
             patch.setattr(f"harnpy.cli.{module}.perf_counter", project.Steps(0.001))
@@ -162,7 +168,12 @@ def masked(text: str, scene: Path) -> str:
 
 
 def compare(name: str, screens: dict[int, str]) -> None:
-    """Compare what a screen shows at each width with its file, or write that."""
+    """Compare what a screen shows at each width with its file, or write that.
+
+    Other releases of the libraries that fold texts may do it in other places: then only the law is tested.
+    """
+    if any(not version(library).startswith(release) for library, release in FOLDED_BY.items()):
+        return
     parts: dict[str, list[int]] = {}
     for width, text in screens.items():
         parts.setdefault(text, []).append(width)

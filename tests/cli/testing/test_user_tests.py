@@ -90,6 +90,7 @@ def test_output_is_shown_of_tests_that_fail_or_on_request(in_process: Command, p
     assert f" ms)\n{heading}          said\n          told\n" in passing
 
 
+MARKS = (" " * 9 + "^" * 69,)
 LONG = '[1, 2, 3, 4, 5, 6, 7, 8].map({ n -> "item ${n} of the list" })'
 
 
@@ -108,6 +109,19 @@ LONG = '[1, 2, 3, 4, 5, 6, 7, 8].map({ n -> "item ${n} of the list" })'
                 f"expected: …{'x' * 40}{'y' * 118}…",
                 f"actual:   …{'x' * 40}a{'y' * 117}…",
                 " " * 51 + "^",
+            ],
+        ),
+        (
+            f'{{a: 1, b: "{"x" * 70}"}}, {{a: 2, b: "x"}}',
+            [
+                "  {",
+                "-   a: 2,",
+                "+   a: 1,",
+                "       ^",
+                '-   b: "x"',
+                f'+   b: "{"x" * 70}"',
+                *MARKS,
+                "  }",
             ],
         ),
         (
