@@ -19,7 +19,7 @@ from harnpy.cli.console import columns, complain, one_line, say_folded, show_war
 from harnpy.cli.project_setup import bind_manifest
 from harnpy.cli.value_views import shown
 from harnpy.formats.suggestions import nearest_at_run_time
-from harnpy.formats.visible import cells
+from harnpy.formats.visible import cut
 from harnpy.project import project_root
 from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.habits import prefixed_string, unprefixed
@@ -347,7 +347,4 @@ def _help() -> str:
 
 
 def _short(text: str, width: int = 60) -> str:
-    line = text.replace("\n", " ")
-    while cells(line) > width:
-        line = line[: min(len(line) - 2, width - 1)] + "…"
-    return line
+    return cut(text.replace("\n", " "), width)

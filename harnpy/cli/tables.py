@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from shutil import get_terminal_size
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harnpy.cli.console import fold, one_line
+from harnpy.cli.console import columns, fold, one_line
+from harnpy.formats.visible import cut
 
 _PIPE_WIDTH = 160
 #: For output that other programs parse: no line is broken.
@@ -24,13 +24,11 @@ def show(view: RenderableType, pipe_width: int = _PIPE_WIDTH) -> None:
         # rich would take a minute for ten thousand rows.
         sys.stdout.writelines(line + "\n" for line in _plain_lines(view))
         return
-    if isinstance(view, Table) and sys.stdout.isatty():
-        width = get_terminal_size().columns
-        if not _fits(view, width):
-            sys.stdout.writelines(line + "\n" for line in _records(view, width))
-            return
-    width = None if sys.stdout.isatty() else pipe_width
-    console = Console(file=sys.stdout, width=width, highlight=False, markup=False)
+    width = columns()
+    if isinstance(view, Table) and width is not None and not _fits(view, width):
+        sys.stdout.writelines(line + "\n" for line in _records(view, width))
+        return
+    console = Console(file=sys.stdout, width=width or pipe_width, highlight=False, markup=False)
     with console.capture() as shown:
         console.print(view)
     sys.stdout.writelines(line.rstrip() + "\n" for line in shown.get().splitlines())
@@ -72,7 +70,7 @@ def _records(view: Table, width: int) -> Iterator[str]:
             text = row[at].strip()
             while at + 1 < len(names) and not names[at + 1].strip():
                 at += 1
-                text += f"  {row[at].strip()}"
+                text = f"{text}  {row[at].strip()}".rstrip()
             if name.strip() and name != names[heads[0]] and text not in ("", "-"):
                 yield from fold(f"  {name:{label}}  {text}", width, start=label + 4)
 
@@ -102,6 +100,6 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Text]], numbers: Seque
 
 
 def cell(text: str, width: int | None = None, style: str = "") -> Text:
-    """A text on one line, at most ``width`` characters of it."""
+    """A text on one line, at most ``width`` columns of it."""
     text = one_line(text)
-    return Text(text if width is None or len(text) <= width else text[: width - 1] + "…", style)
+    return Text(text if width is None else cut(text, width), style)

@@ -54,7 +54,6 @@ class Options:
     filter: str | None
     timeout_ms: float
     parallel: bool
-    watch: bool
     skill_dirs: tuple[str, ...] = ()
     evaluator: str = "compile"
     coverage: bool = False
@@ -78,13 +77,6 @@ class FileRun:
 
 def run(options: Options) -> int:
     """Run the tests below a path and return the exit status."""
-    if not options.path.exists():
-        complain(f"Path not found: {options.path}")
-        return FAILED
-    if options.watch:
-        from harnpy.cli.testing.watching import watch
-
-        return watch(options)
     files = find_tests(options.path, options.filter)
     if not files:
         complain_of_none(options)

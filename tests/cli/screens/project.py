@@ -11,8 +11,8 @@ from typing import Any
 
 from harnpy.cli.commands.doctor import Finding
 from harnpy.cli.main import main
-from harnpy.session.events import EventDraft
 from harnpy.serve.server import Place
+from harnpy.session.events import EventDraft
 from harnpy.session.stored import StoredSession
 from harnpy.storage import open_store
 from harnpy.workflow.records import record_files
@@ -50,8 +50,8 @@ FILES = {
         'pipeline test_short(t) { assert_eq({id: 7, name: "日本"}, {id: "7", name: "日本"}) }\n\n'
         "pipeline test_nested(t) {\n"
         '  println("looking for order 7")\n'
-        '  let found = {id: 7, customer: {name: "Ada Byron", city: "Bath"}, items: ["apple", "fig", "pear"]}\n'
-        '  let wanted = {id: 7, customer: {name: "Ada Byron", city: "York"}, items: ["apple", "fig"]}\n'
+        '  let found = {id: 7, customer: {name: "Ada King", city: "Bath"}, items: ["apple", "fig", "pear"]}\n'
+        '  let wanted = {id: 7, customer: {name: "Ada King", city: "York"}, items: ["apple", "fig"]}\n'
         "  assert_eq(found, wanted)\n}\n\n"
         'pipeline test_thrown(t) { throw "the printer is on fire" }\n\n'
         "pipeline test_passes(t) { assert(true) }\n"

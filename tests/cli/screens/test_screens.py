@@ -26,7 +26,6 @@ from harnpy.cli.repl import Shell
 from harnpy.formats.visible import cells
 from tests.cli.screens import project
 from tests.cli.screens.screen import CODES, shown, written
-from tests.clock import SimulatedClock
 
 #: What folded the texts in the files.
 FOLDED_BY = {"click": "8.5.", "rich": "15.0."}
@@ -137,9 +136,9 @@ def scene() -> Iterator[Path]:
     """A project, the working directory, in a world in which everything is the same each time."""
     # Its name is equally long everywhere, as texts with it are folded.
     place = Path(mkdtemp(prefix="screens-", dir="/tmp"))
-    clock, ids = SimulatedClock(START, tick=0.0), project.Ids()
+    ids = project.Ids()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("harnpy.world.clock.RealClock", lambda: clock)
+        patch.setattr("harnpy.world.clock.RealClock.now", staticmethod(lambda: START))
         patch.setattr("harnpy.world.ids.RealIds.new", lambda self: ids.new())
         for name in [
             name for name in os.environ if name.startswith(("HARN_", "XDG_")) or name.endswith("_API_KEY")

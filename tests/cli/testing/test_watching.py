@@ -52,7 +52,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str
 def reports(steps: Iterator[str | None], capfd: pytest.CaptureFixture[str]) -> tuple[int, list[list[str]]]:
     """The exit status, and the names of the tests in each report with what is said of the others."""
     hands = Hands(steps)
-    options = Options(Path("tests"), None, 5000, parallel=False, watch=True)
+    options = Options(Path("tests"), None, 5000, parallel=False)
     status = Watch(options, hands.wait).run()
     assert min(hands.pauses) >= 0.2
     found: list[list[str]] = []
