@@ -74,8 +74,9 @@ def columns() -> int | None:
 def say_folded(text: str, start: int | None = None) -> None:
     """Write lines to stdout, on a terminal folded to its width."""
     width = columns()
-    for line in text.split("\n"):
-        say(line if width is None else "\n".join(fold(line, width, start)))
+    if width is not None:
+        text = "\n".join(part for line in text.split("\n") for part in fold(line, width, start))
+    say(text)
 
 
 def fold(line: str, width: int, start: int | None = None) -> list[str]:
