@@ -500,7 +500,14 @@ def _refuse_record(id: str) -> None:
 
 @click.command("import")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--format", type=click.Choice((AUTO, *_NAMES, *READ)), default=AUTO, show_default=True)
+@click.option(
+    "--format",
+    type=click.Choice((AUTO, *_NAMES, *READ)),
+    metavar="F",
+    default=AUTO,
+    show_default=True,
+    help=f"The files' format: {', '.join((AUTO, *_NAMES, *READ))}.",
+)
 @click.option("--id", metavar="ID", help="The session's id, instead of its own.")
 @click.option(
     "--on-conflict",
