@@ -94,7 +94,7 @@ class Vm(BaseVm):
 
             vm.register("word_count(text: string) -> int", lambda text: len(text.split()))
 
-        A coroutine function may wait: the calling task is suspended, others run. What it returns becomes a
+        A coroutine function may wait: the calling task is suspended, others run. Its result becomes a
         value of Harn, or is refused with the path to what can't (09 §16.4). A program can catch what it
         raises; uncaught, that is the `__cause__` of the `HostError` that the run raises (09 §16.5).
         """
