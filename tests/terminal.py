@@ -75,6 +75,11 @@ class Terminal:
             assert self._read(left), f"the process ended before {text!r}:\n{self.plain}"
         self._forget(text)
 
+    def show(self, codes: str) -> None:
+        """Wait until the terminal is sent `codes`, colours and movements included."""
+        while codes not in self.seen:
+            assert self._read(PATIENCE), f"the process ended before {codes!r}"
+
     @property
     def plain(self) -> str:
         return _ESCAPES.sub("", self.seen).replace("\r", "")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from harnpy import shipped
 from harnpy.builtins import catalog
 from harnpy.builtins.documentation import without_citation
+from harnpy.cli.console import columns, fold
 from harnpy.formats.suggestions import nearest
 from harnpy.vm.run import methods as receivers
 
@@ -333,7 +334,9 @@ def print_help(name: str) -> None:
 
         from harnpy.cli.tables import show as show_view
 
-        show_view(Group(*(part for entry in entries for part in _rich(entry)), *_method_lines(listed)))
+        width = columns() or 0
+        methods = (part for line in _method_lines(listed) for part in fold(line, width))
+        show_view(Group(*(part for entry in entries for part in _rich(entry)), *methods))
     else:
         parts = [*(entry.plain for entry in entries), "\n".join(_method_lines(listed))]
         sys.stdout.write("\n\n".join(filter(None, parts)) + "\n")

@@ -11,7 +11,7 @@ from contextlib import suppress
 from errno import EBADF, EDQUOT, EFBIG, EIO, ENOENT, ENOSPC, EPIPE
 
 from harnpy.cli import FAILED, USAGE, Stopped
-from harnpy.formats.visible import visible
+from harnpy.formats.visible import cells, visible
 from harnpy.llm.errors import FixtureError
 from harnpy.project import ManifestError
 from harnpy.syntax.diagnostic import SourceFault, rendered
@@ -60,6 +60,51 @@ def paint(text: str, style: str, stream: TextIO) -> str:
 def say(text: str = "") -> None:
     """Write one line to stdout."""
     sys.stdout.write(text + "\n")
+
+
+def columns() -> int | None:
+    """Return the width of the terminal that stdout is; None when it is none."""
+    if not sys.stdout.isatty():
+        return None
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
+
+
+def say_folded(text: str, start: int | None = None) -> None:
+    """Write lines to stdout, on a terminal folded to its width."""
+    width = columns()
+    if width is not None:
+        text = "\n".join(part for line in text.split("\n") for part in fold(line, width, start))
+    say(text)
+
+
+def fold(line: str, width: int, start: int | None = None) -> list[str]:
+    """Return a line as lines within ``width`` columns, broken at blanks; a longer word stays whole.
+
+    What goes on stands below the character ``start``, by default the text behind a name and two blanks or
+    more, as in lists of options; where there is no room for that, four columns in.
+    """
+    if cells(line) <= width:
+        return [line]
+    indent = len(line) - len(line.lstrip(" "))
+    if start is None:
+        gap = line.find("  ", indent)
+        start = indent if gap < 0 else len(line) - len(line[gap:].lstrip(" "))
+    hang = cells(line[:start])
+    if hang > width // 2:
+        hang = min(indent + 4, width // 2)
+    lines: list[str] = []
+    current, is_begun = line[:start], False
+    for word in line[start:].split(" "):
+        glue = " " if is_begun else ""
+        fits = cells(current + glue + word) <= width
+        if not fits and current.strip() and cells(word) <= width - hang:
+            lines.append(current.rstrip())
+            current, glue = " " * hang, ""
+        current += glue + word
+        is_begun = True
+    return [*lines, current.rstrip()]
 
 
 def complain(message: str) -> None:

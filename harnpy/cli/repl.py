@@ -15,15 +15,22 @@ from typing import TYPE_CHECKING
 
 from harnpy import Vm
 from harnpy.cli import Stopped, console
-from harnpy.cli.console import complain, show_warnings
+from harnpy.cli.console import columns, complain, one_line, say_folded, show_warnings
 from harnpy.cli.project_setup import bind_manifest
 from harnpy.cli.value_views import shown
 from harnpy.formats.suggestions import nearest_at_run_time
+from harnpy.formats.visible import cut
 from harnpy.project import project_root
+from harnpy.syntax.diagnostic import SyntaxFault
+from harnpy.syntax.habits import prefixed_string, unprefixed
 from harnpy.syntax.lexer import RESERVED
+from harnpy.syntax.parser import parse_cached
 from harnpy.syntax.pieces import pieces
+from harnpy.vm.errors import VmError
 from harnpy.vm.run.methods import method_names
 from harnpy.vm.values import display, type_name
+from harnpy.world import World
+from harnpy.world.streams import RealStreams
 
 if TYPE_CHECKING:
     from harnpy.session.registry import SessionRegistry
@@ -62,22 +69,29 @@ _SILENT = (RESERVED - {"true", "false", "nil"}) | frozenset(
 _FIRST_WORD = re.compile(r"(?:gen\s+(?=fn\b))?([^\W\d]\w*)")
 _COMPARISON = re.compile(r"[=!<>]=")
 
+#: An input that assigns to a plain name.
+_ASSIGNMENT = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)\s*(.*)", re.DOTALL)
+#: What newcomers type to leave, or to see what there is.
+_LEAVING, _ASKING = ("exit", "quit", "q"), ("help", "?")
+
 _HELP = """\
 Type an expression to see its value, or any statement; everything you define stays.
 The values of expressions are also in _1, _2, ...
-
-  :help         this text
-  :doc NAME     what a builtin does, in the specification's words
-  :raw [EXPR]   the whole display of a value, or of the last one
-  :type EXPR    the type of an expression's value
-  :vars         what you have defined
-  :sessions     the sessions that are open
-  :session ID   one of them in full; the beginning of its id is enough
-  :tree         which session was forked from which
-  :load FILE    run a file here
-  :reset        forget everything
-  :quit         leave (so does Ctrl+D)
 """
+#: Each command of the shell, what it is given (in brackets: if anything), and what it does.
+_COMMANDS = {
+    "help": ("", "this text"),
+    "doc": ("NAME", "what a builtin does, in the specification's words"),
+    "raw": ("[EXPR]", "the whole display of a value, or of the last one"),
+    "type": ("EXPR", "the type of an expression's value"),
+    "vars": ("", "what you have defined"),
+    "sessions": ("", "the sessions that are open"),
+    "session": ("ID", "one of them in full; the beginning of its id is enough"),
+    "tree": ("", "which session was forked from which"),
+    "load": ("FILE", "run a file here"),
+    "reset": ("", "forget everything"),
+    "quit": ("", "leave (so does Ctrl+D)"),
+}
 
 
 class Shell:
@@ -90,7 +104,7 @@ class Shell:
         #: Whether an input has failed.
         self.failed = False
         self._commands: dict[str, Callable[[str], None]] = {
-            "help": lambda _: _say(_HELP.rstrip("\n")),
+            "help": lambda _: say_folded(_help()),
             "quit": self._quit,
             "doc": self._doc,
             "raw": self._raw,
@@ -106,12 +120,26 @@ class Shell:
 
     def reset(self) -> None:
         """Forget every variable, session and counter."""
-        vm = Vm()
+        vm = Vm(World(streams=RealStreams(stdout=self._write)))
         vm.on_warnings = show_warnings
         here = vm.unguarded.files.cwd()
         bind_manifest(vm, project_root(here, vm.unguarded.files) or here)
         self.session = vm.repl()
         self._count = 0
+        self._last = "nil"
+        #: Whether what a program has printed ends within a line.
+        self._within_line = False
+
+    def _write(self, text: str) -> None:
+        RealStreams().write_out(text)
+        if text:
+            self._within_line = not text.endswith("\n")
+
+    def _end_line(self) -> None:
+        """On a terminal, begin a line, where the prompt would overwrite what the program has printed."""
+        if self._within_line and sys.stdout.isatty():
+            _say("")
+        self._within_line = False
 
     @property
     def command_names(self) -> list[str]:
@@ -122,16 +150,30 @@ class Shell:
         """Run one complete input and print what it shows; a failure goes to stderr."""
         source = text.strip()
         if source.startswith(":"):
-            name, _, argument = source[1:].partition(" ")
-            command = self._commands.get(name)
-            if command is None:
-                near = nearest_at_run_time(name, self._commands)
-                told = f"did you mean `:{near}`?" if near else "try `:help`"
-                self._complain(f"unknown command `:{name}` ({told})")
-                return
-            self._guarded(command, argument.strip())
+            name, *argument = source[1:].split(maxsplit=1) or [""]
+            self._command(name, "".join(argument))
+        elif source in (*_LEAVING, *_ASKING) and source not in self.session.values:
+            # Neither is a name of Harn, but for `exit`, whose value nobody asks for.
+            say_folded("(Ctrl+D or :quit to exit)" if source in _LEAVING else _help())
         elif source:
             self._guarded(self._run, text)
+        self._end_line()
+
+    def _command(self, name: str, argument: str) -> None:
+        if name not in self._commands:
+            near = nearest_at_run_time(name, self._commands)
+            told = f"did you mean `:{near}`?" if near else "try `:help`"
+            self._complain(f"unknown command `:{name}` ({told})")
+            return
+        takes = _COMMANDS[name][0]
+        if takes.isalpha() and not argument:
+            self._complain(f"`:{name}` needs {takes}: `:{name} {takes}`")
+        elif argument and not takes:
+            self._complain(f"`:{name}` takes nothing behind it, got `{one_line(argument)}`")
+        elif takes in ("NAME", "ID") and len(argument.split()) > 1:
+            self._complain(f"`:{name}` takes one {takes}: `:{name} {takes}`")
+        else:
+            self._guarded(self._commands[name], argument)
 
     def _guarded(self, action: Callable[[str], None], argument: str) -> None:
         """Do `action`; show its failure instead of raising it."""
@@ -143,21 +185,40 @@ class Shell:
             self._complain("interrupted")
         except Exception as error:
             self.failed = True
+            self._end_line()
             sys.stdout.flush()
-            sys.stderr.write(console.rendered_for_repl(error))
+            sys.stderr.write(console.rendered_for_repl(error) + self._help(argument, error))
+
+    def _help(self, source: str, error: Exception) -> str:
+        """Return the line that says what to type instead; "" where the error says all there is to say."""
+        help = self._declaration(source, error) or _without_prefix(source, error)
+        return f"   = help: {help}\n" if help else ""
+
+    def _declaration(self, source: str, error: Exception) -> str | None:
+        """What declares the name that an input assigns to, if it failed because that can't be assigned."""
+        assigned = _ASSIGNMENT.fullmatch(source)
+        if assigned is None or not isinstance(error, VmError):
+            return None
+        name, value = assigned[1], _short(assigned[2].strip())
+        if f"Undefined variable: {name} " in f"{error.text} ":
+            return f"a name is declared first: `let {name} = {value}`, or `var` if it changes"
+        if f"Cannot assign to immutable binding: {name} " in f"{error.text} ":
+            return f"`let {name} = {value}` declares it again; what changes is declared with `var`"
+        return None
 
     def _complain(self, problem: str) -> None:
         self.failed = True
         complain(f"Error: {problem}")
 
     def _run(self, source: str) -> None:
-        if not is_expression(source):
+        if not is_expression(_last_statement(source)):
             self.session.run(source)
             return
         self._count += 1
         value = self.session.run(source)
-        name = f"_{self._count}"
+        name = self._last = f"_{self._count}"
         self.session.bind(name, value)
+        self._end_line()
         _show(value, name)
 
     def _quit(self, argument: str) -> None:
@@ -167,14 +228,14 @@ class Shell:
         _say(type_name(self.session.run(expression)))
 
     def _raw(self, expression: str) -> None:
-        _say(display(self.session.run(expression or f"_{self._count}")))
+        _say(display(self.session.run(expression or self._last)))
 
     def _load(self, path: str) -> None:
         self.session.run(Path(path).expanduser().read_text(encoding="utf-8"))
 
     def _vars(self, argument: str) -> None:
         for name, value in sorted(self.session.values.items()):
-            _say(f"{name}: {type_name(value)} = {_short(display(value))}")
+            _say(_short(f"{name}: {type_name(value)} = {display(value)}", columns() or 80))
 
     def members(self, path: str) -> Iterator[str]:
         """Yield what may follow the dot behind a variable, or behind keys of it: the value's own keys, then
@@ -256,10 +317,34 @@ def _show(value: Value, name: str) -> None:
     _say("\n".join(lines))
 
 
+def _last_statement(source: str) -> str:
+    """The text from the last of several statements on, as pasted ones are; else all of it."""
+    try:
+        items = parse_cached(source).items
+    except SyntaxFault:
+        return source
+    return source[items[-1].start :] if len(items) > 1 else source
+
+
+def _without_prefix(source: str, error: Exception) -> str | None:
+    """What to write instead of `f"…"`, where an `f` is an undefined name."""
+    if not isinstance(error, VmError) or not error.frames or "Undefined variable: " not in error.text:
+        return None
+    place = error.frames[0]
+    line = source.split("\n")[place.line - 1] if place.file.startswith("<repl") else ""
+    string = prefixed_string(line, place.column - 1)
+    return unprefixed(string) if string else None
+
+
 def _say(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
+def _help() -> str:
+    """The text of `:help`."""
+    rows = (f"  {f':{name} {takes}':13} {text}" for name, (takes, text) in _COMMANDS.items())
+    return "\n".join([_HELP, *rows])
+
+
 def _short(text: str, width: int = 60) -> str:
-    line = text.replace("\n", " ")
-    return line if len(line) <= width else line[: width - 1] + "…"
+    return cut(text.replace("\n", " "), width)

@@ -148,7 +148,7 @@ class Attended:
         """Return the key that was pressed on a terminal, without the end of a line; elsewhere a line."""
         if not self._streams.isatty("stdin"):
             return await self._line(hint)
-        with _single_keys(sys.stdin.fileno()):
+        with single_keys(sys.stdin.fileno()):
             self._streams.write_err(hint)
             sys.stderr.flush()
             await _readable(sys.stdin.fileno())
@@ -161,7 +161,7 @@ class Attended:
 
 
 @contextmanager
-def _single_keys(file: int) -> Iterator[None]:
+def single_keys(file: int) -> Iterator[None]:
     """Have a terminal deliver each key inside the block; Ctrl+C still interrupts."""
     import termios
     import tty

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harnpy.formats.nesting import refuse_endless
+from harnpy.formats.visible import cells
 from harnpy.syntax.print_literals import quoted
 from harnpy.vm.values import EnumValue, Pair, Set, Struct, display
 
@@ -24,13 +25,14 @@ _COLUMNS, _CELL = 8, 40
 _INDENT = "  "
 
 
-def shown(value: Value, width: int | None = None) -> list[str]:
-    """Return the lines that show a value, each within ``width`` characters as far as its texts allow; one
-    line where ``width`` is None. Raise TooLarge for a value whose parts are shared without end."""
+def shown(value: Value, width: int | None = None, blocks: bool = False) -> list[str]:
+    """Return the lines that show a value, each within ``width`` columns as far as its texts allow; one
+    line where ``width`` is None. With ``blocks``, long texts of several lines in it are shown as such. Raise
+    TooLarge for a value whose parts are shared without end."""
     if type(value) is str:
         return value.split("\n")
     refuse_endless(value)
-    return ["".join(_pieces(value))] if width is None else list(_folded("", value, width))
+    return ["".join(_pieces(value))] if width is None else list(_folded("", value, width, blocks))
 
 
 def _pieces(value: Value) -> Iterator[str]:
@@ -51,13 +53,13 @@ def _pieces(value: Value) -> Iterator[str]:
 
 
 def _line(key: str, value: Value, width: int) -> str | None:
-    """Return the line that shows a value behind its key; None if that has more than ``width`` characters."""
+    """Return the line that shows a value behind its key; None if that has more than ``width`` columns."""
     line = key
     for piece in _pieces(value):
         line += piece
         if len(line) > width:
             return None
-    return line
+    return line if cells(line) <= width else None
 
 
 def _parts(value: Value) -> Parts | None:
@@ -86,8 +88,13 @@ def _items(items: Sequence[Value]) -> list[tuple[str, Value]]:
     return [("", item) for item in items]
 
 
-def _folded(key: str, value: Value, width: int) -> Iterator[str]:
+def _folded(key: str, value: Value, width: int, blocks: bool) -> Iterator[str]:
     line = _line(key, value, width)
+    if line is None and blocks and type(value) is str and "\n" in value:
+        yield key + '"""'
+        yield from (_INDENT + line for line in value.split("\n"))
+        yield '"""'
+        return
     parts = None if line is not None else _parts(value)
     if parts is None or not parts[1]:
         yield line or key + "".join(_pieces(value))
@@ -100,7 +107,7 @@ def _folded(key: str, value: Value, width: int) -> Iterator[str]:
     yield key + begin
     for number, (inner_key, item) in enumerate(items):
         comma = "," if number + 1 < len(items) else ""
-        lines = [*_folded(inner_key, item, max(width - len(_INDENT) - len(comma), 20))]
+        lines = [*_folded(inner_key, item, max(width - len(_INDENT) - len(comma), 20), blocks)]
         lines[-1] += comma
         yield from (_INDENT + line for line in lines)
     yield end
@@ -117,11 +124,11 @@ def _table(items: list[Any], width: int) -> list[str] | None:
     rows = [[_cell(item[name]) for name in names] for item in items]
     texts: list[list[str]] = [names]
     for row in rows:
-        cells = [cell for cell in row if cell is not None]
-        if len(cells) < len(names):
+        found = [cell for cell in row if cell is not None]
+        if len(found) < len(names):
             return None
-        texts.append(cells)
-    widths = [max(len(row[at]) for row in texts) for at in range(len(names))]
+        texts.append(found)
+    widths = [max(cells(row[at]) for row in texts) for at in range(len(names))]
     if sum(widths) + 2 * len(widths) > width:
         return None
     numbers = [all(type(item[name]) in (int, float) for item in items) for name in names]
@@ -129,8 +136,11 @@ def _table(items: list[Any], width: int) -> list[str] | None:
 
 
 def _row(texts: list[str], widths: list[int], numbers: list[bool]) -> str:
-    cells = zip(texts, widths, numbers, strict=True)
-    return "  ".join(text.rjust(wide) if right else text.ljust(wide) for text, wide, right in cells).rstrip()
+    parts = []
+    for text, wide, right in zip(texts, widths, numbers, strict=True):
+        blanks = " " * (wide - cells(text))
+        parts.append(blanks + text if right else text + blanks)
+    return "  ".join(parts).rstrip()
 
 
 def _cell(value: Value) -> str | None:
@@ -138,4 +148,4 @@ def _cell(value: Value) -> str | None:
     if _parts(value) is not None:
         return None
     text = display(value)
-    return text if len(text) <= _CELL and "\n" not in text else None
+    return text if cells(text) <= _CELL and "\n" not in text else None

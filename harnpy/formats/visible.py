@@ -45,6 +45,18 @@ def marked(text: str, column: int, length: int, mark: str = "^") -> tuple[str, s
     return visible(text), blank(visible(before)) + mark * max(1, cells(visible(inside)))
 
 
+def cut(text: str, width: int) -> str:
+    """Return a text, or as much of it as takes ``width`` columns, with `…` in the end."""
+    if cells(text) <= width:
+        return text
+    taken = 0
+    for at, letter in enumerate(text):
+        taken += _cells_of(letter)
+        if taken > width - 1:
+            return f"{text[:at]}…"
+    return text
+
+
 def _escape(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

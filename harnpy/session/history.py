@@ -273,7 +273,7 @@ def _moved(session: Session, target: int, reason: str) -> tuple[list[Event], lis
 
 
 def move_leaf(session: Session, event_id: str, summary: str | None = None) -> list[Event]:
-    """Go on behind an earlier event; an empty id is the begin. What came after it stays in the log, and
+    """Go on behind an earlier event; an empty id is the begin. Later events stay in the log, and
     leaves the window.
 
     ``summary`` tells the model what became of it. Raises `EventRejected` for an event that isn't there or

@@ -680,7 +680,7 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
         ``client`` is the live client that sends; without it the program itself does. Raises `NotController`
         when another client controls the session, unless the turn of that key has begun.
 
-        Raises `ExecutionTimeout`, `BudgetExceeded`, `AgentError` for what is no answer, what the agent
+        Raises `ExecutionTimeout`, `BudgetExceeded`, `AgentError` for a reply that is no answer, what the agent
         raises, and what `execute` does.
         """
         if budget is not None and not isinstance(budget, Budget):

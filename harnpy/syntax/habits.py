@@ -7,6 +7,7 @@ runs for a program that parses.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 
 from harnpy.syntax.lexer import RESERVED
@@ -140,6 +141,7 @@ _EXPECTED = {
     ("expression", "from"): _PATH,
     ("expression", "|"): _CLOSURE,
     ("dict key", "|"): _CLOSURE,
+    ("type name", "("): "the type is what `type_of(value)` returns",
     ("parameter name", "*"): "all other arguments are `...rest`",
     ("parameter name", "{"): "parameters are plain names: take the value apart in the body",
     ("parameter name", "["): "parameters are plain names: take the value apart in the body",
@@ -205,6 +207,12 @@ _TYPES_ELSEWHERE = {
     **dict.fromkeys(["function", "Function", "Callable", "callable"], "closure"),
     **dict.fromkeys(["Any", "dynamic"], "any"),
 }
+#: What stands before strings in Python. Compiled where it is met: starting must stay fast.
+_PREFIXES = ("f", "b", "u")
+_PREFIXED = r'[fbu]("(?:\\.|[^"\\\n])*")'
+#: What an f-string inserts, a name with members or a call; not what follows a `$`, and no format.
+_BRACES = r"(?<![${])\{([^{}:!\"]+)\}(?!\})"
+_IS = r"is\b[ \t]*(not\b)?[ \t]*(None\b|null\b|nil\b)?"
 #: By the characters that no token begins with.
 _CHARACTERS = {
     "'": 'strings have double quotes: `"text"`',
@@ -241,6 +249,12 @@ def _of_words(source: str, tokens: Tokens, at: int, expected: str) -> str | None
         return "the type of the result stands behind an arrow: `fn f(x) -> int { … }`"
     if (expected, got) == (")", ":") and "pipeline" in _line(source, tokens, at):
         return "parameters of a pipeline have no types: `pipeline main(task) { … }`"
+    if got == ":" and expected in _BEHIND_OPERANDS and "lambda" in _line(source, tokens, at):
+        return _AFTER["lambda"]
+    if got == "is" and (comparison := re.match(_IS, source[tokens.starts[at] :])):
+        return f"write `{'!=' if comparison[1] else '=='}{' nil' if comparison[2] else ''}`"
+    if expected == "dict key" and tokens.kinds[at] in ("INT", "FLOAT"):
+        return f'keys are strings: `{{"{got}": value}}`'
     found = _EXPECTED.get((expected, got)) or _EXPECTED_AFTER.get((expected, before))
     if found is None and expected.endswith(_SEPARATOR):
         found = _AFTER.get(before) or _INSTEAD_OF_THE_END.get(got)
@@ -289,15 +303,31 @@ def _split_in_two(source: str, tokens: Tokens, at: int, expected: str) -> str | 
         return "the items of a list are arguments with `...list`"
     if is_end and source.startswith("?:", last):
         return "a default is `value ?? default`"
+    if got == before == ":" and _text(source, tokens, at - 2) == "[":
+        return "a part has no step: `xs[1:3]`; `xs.reverse()` turns it round"
     for sign, help in _SIGNS.items():
         if source.startswith(sign, start) or (source.startswith(sign, last) and last + len(sign) > start):
             return help
     if is_end and at > 0 and tokens.ends[at - 1] == start:
         if tokens.kinds[at - 1] in ("INT", "FLOAT") and got.isidentifier():
             return "numbers have decimal digits only: no `_`, no exponent, no `0x`"
-        if before in ("f", "b", "u") and got.startswith('"'):
-            return 'every string takes values, without a letter before it: `"${x}"`'
+        if before in _PREFIXES and got.startswith('"'):
+            return unprefixed(got)
     return None
+
+
+def unprefixed(text: str) -> str:
+    """Return what to write instead of ``f"…"``: the string itself, if it is short and plain."""
+    inserted = re.sub(_BRACES, r"${\1}", text)
+    is_plain = "${" in inserted and len(inserted) <= 60 and "\n" not in inserted
+    shown = inserted if is_plain and not re.sub(_BRACES, "", text).strip('"').count("{") else '"${x}"'
+    return f"every string takes values, without a letter before it: `{shown}`"
+
+
+def prefixed_string(source: str, at: int) -> str | None:
+    """Return the string of which the name at ``at`` is the prefix, as in ``f"…"``; None if it is none."""
+    found = re.match(_PREFIXED, source[at:])
+    return found[1] if found else None
 
 
 def _bare_fraction(source: str, tokens: Tokens, at: int, expected: str) -> str | None:
@@ -348,6 +378,11 @@ def giver_of(name: str) -> str | None:
     """Return who gives a pipeline the parameter of that name, and how to take it; None for other names."""
     command = _FROM_SERVERS.get(name)
     return command and f"`harnpy {command}` gives it to a pipeline that names it: `pipeline main({name})`"
+
+
+def property_for(name: str) -> str | None:
+    """Return what a property of JavaScript is called here; None if unknown."""
+    return "count" if name in ("length", "size", "len") else None
 
 
 def type_for(name: str) -> str | None:

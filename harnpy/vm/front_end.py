@@ -16,7 +16,7 @@ from harnpy.vm.unit import ALL, LANGUAGE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
-    from typing import Any, TypeVar
+    from typing import TypeVar
 
     from harnpy.check.findings import Finding
     from harnpy.check.knowledge import Imported
@@ -234,47 +234,51 @@ class ReplSession:
         self.known = Declared()
         self.values: dict[str, Value] = {}
         self.impls: dict[str, dict[str, Fn]] = {}
-        self.imported: set[str] = set()
         self.inputs = 0
         vm.start(lambda: None)
 
     def run(self, source: str, file: str | None = None) -> Value:
-        """Run one input; the value of its last expression, else nil. A failed input binds nothing new."""
+        """Run one input; the value of its last expression, else nil. What a failing one did before stays."""
         self.inputs += 1
+        self.vm.signal.cancelled = False
         known = self.known.copy()
         imports = self.vm.imports_of(source, None)
         name = file or f"<repl:{self.inputs}>"
         unit = self.vm.units.input_unit(source, name, known, self.vm.builtins, imports)
         if unit.warnings and self.vm.on_warnings is not None:
             self.vm.on_warnings(unit)
-        bound = set(self.imported)
-        linker = self.vm.linker(unit, bound) if imports else None
-        # Functions of earlier inputs look names up in these very dicts: on failure they are put back.
-        values = dict(self.values)
-        impls = {struct: dict(methods) for struct, methods in self.impls.items()}
+        linker = self.vm.linker(unit, set()) if imports else None
+        before = dict(self.values)
         try:
             main = unit.main(self.vm, self.impls, linker, self.values)
             value = self.vm.run(lambda: main(1))
         except BaseException:
-            _restore(self.values, values)
-            _restore(self.impls, impls)
+            self._forget_undone(known, before)
             raise
-        self.known = known
-        self.imported = bound
+        finally:
+            self.known = known
         return value
+
+    def _forget_undone(self, known: Declared, before: dict[str, Value]) -> None:
+        """Take from what an input declares the names that it failed to bind."""
+        for name, variable in list(known.names.items()):
+            old = self.known.names.get(name)
+            if variable is old or (name in self.values and self.values[name] is not before.get(name)):
+                continue
+            if old is not None:
+                known.names[name] = old
+            elif name not in self.values:
+                del known.names[name]
 
     def bind(self, name: str, value: Value) -> None:
         """Bind ``name`` from outside, as a `let` would."""
         variable = self.known.names[name] = Variable(name, 0, False, "let")
         variable.keep_in_table()
         variable.opaque = True
-        self.values[name] = value
+        from harnpy.vm.values.given import given
+
+        self.values[name] = given(value, f"the name `{name}`")
 
     def names(self) -> list[str]:
         """The names bound so far."""
         return sorted(self.known.names)
-
-
-def _restore(target: dict[str, Any], content: dict[str, Any]) -> None:
-    target.clear()
-    target.update(content)

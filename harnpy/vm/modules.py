@@ -324,6 +324,10 @@ class Modules:
         self._known: dict[str, Module] = {}
         self._surface = surface
 
+    def files(self) -> list[str]:
+        """Return the files of all modules that somebody has looked at, except for harnpy's own."""
+        return [module.name for module in self._known.values() if not module.place.bundled]
+
     def imports_of(self, vm: Vm, source: str, directory: str) -> Imports:
         """Return what the imports of a text in ``directory`` bring."""
         return self.brought(vm, self._surface(source).requests, directory)

@@ -50,6 +50,10 @@ ERRORS = {
         "error unknown-method: unknown method `pusj` on list (did you mean `push`?)"
     ),
     "let n = 5.foo()": "error unknown-method: cannot call method `foo` on int",
+    'let n = "a".size': "error unknown-property: unknown property `size` on string — did you mean `count`?",
+    'let n = "a".upper': (
+        "error unknown-property: unknown property `upper` on string — `upper` is a method: `.upper(…)`"
+    ),
     'let n = "a".cout': "error unknown-property: unknown property `cout` on string — did you mean `count`?",
     "let n = (1 to 3).count": "error no-properties: cannot access property `count` on range",
     "fn f(x: int | nil) { return x.y }": "error no-properties: cannot access property `y` on int",

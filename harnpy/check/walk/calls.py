@@ -15,6 +15,7 @@ from harnpy.check.walk.blocks import never_returns
 from harnpy.check.walk.undeclared_names import foreign_type_hint
 from harnpy.formats.suggestions import STATIC_LIMIT, nearest, unknown_method
 from harnpy.syntax import ast, names
+from harnpy.syntax.habits import property_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -412,7 +413,12 @@ def _unknown_property(walk: Walk, node: ast.Member, kind: str) -> None:
     if node.name in properties:
         return
     near = nearest(node.name, sorted(properties), limit=STATIC_LIMIT)
+    elsewhere = property_for(node.name)
+    if elsewhere in properties:
+        near = elsewhere
     help = f"did you mean `{near}`?" if near else None
+    if near is None and node.name in walk.environment.knowledge.methods(kind):
+        help = f"`{node.name}` is a method: `.{node.name}(…)`"
     text = f"unknown property `{node.name}` on {kind}"
     walk.findings.error("unknown-property", node, f"{text} — {help}" if help else text, help=help)
 

@@ -52,6 +52,10 @@ def binary(walk: Walk, node: ast.Binary, left: Type | None) -> None:
         judge(walk, node, node.op, left, walk.type(node.right))
 
 
+#: Instead of what C and Python write as `"%s" % x`.
+_INSERTED = 'values are inserted with `"${value}"`, or with `format("{}", value)`'
+
+
 def judge(walk: Walk, node: ast.Node, op: str, left: Type | None, right: Type | None) -> None:
     """Report that two *named* types don't go together under ``op``."""
     a, b = bare(left), bare(right)
@@ -70,7 +74,8 @@ def _added(walk: Walk, node: ast.Node, op: str, a: str, b: str) -> None:
 def _calculated(walk: Walk, node: ast.Node, op: str, a: str, b: str) -> None:
     if not {a, b} <= _NUMBERS:
         text = f"can't use '{op}' on {a} and {b} (needs numeric operands)"
-        walk.findings.error("operand-type", node, text)
+        help = _INSERTED if (op, a) == ("%", "string") else None
+        walk.findings.error("operand-type", node, text, help=help)
 
 
 def _multiplied(walk: Walk, node: ast.Node, op: str, a: str, b: str) -> None:

@@ -13,6 +13,7 @@ from harnpy.builtins import catalog
 from harnpy.builtins.documentation import documentation, without_citation
 from harnpy.cli import builtin_help
 from harnpy.cli.builtin_help import all_methods
+from harnpy.cli.console import say_folded
 from harnpy.vm.declare import Declaration
 from harnpy.vm.run import methods
 
@@ -146,7 +147,7 @@ def command(name: str | None, as_json: bool, markdown: bool) -> None:
         elif name:
             builtin_help.print_help(name)
         else:
-            click.echo("\n".join(_table([*catalog.all_declarations(), *builtin_help.all_methods()])))
+            say_folded("\n".join(_table([*catalog.all_declarations(), *builtin_help.all_methods()])))
     except LookupError as error:
         raise click.ClickException(str(error)) from None
 

@@ -19,7 +19,7 @@ from harnpy.check.lint.settings import Settings
 from harnpy.checking import Checker
 from harnpy.cli import FAILED, OK
 from harnpy.cli.command_options import trust_option, unbuilt_options
-from harnpy.cli.console import complain
+from harnpy.cli.console import complain, say_folded
 from harnpy.cli.project_setup import bind_manifest
 from harnpy.cli.reports import Report, report, report_options
 from harnpy.cli.source_files import LintSettings, Manifests, consumed_names, nearest_manifest, program_files
@@ -334,7 +334,7 @@ def explain(code: str | None, as_json: bool, markdown: bool) -> None:
     elif markdown:
         click.echo(page(), nl=False)
     else:
-        click.echo("\n".join(_list() if found is None else _text(found)))
+        say_folded("\n".join(_list() if found is None else _text(found)))
 
 
 def _find(code: str) -> Explanation:

@@ -16,7 +16,7 @@ import harnpy
 from harnpy import cache
 from harnpy.cli import FAILED, OK
 from harnpy.cli.command_options import trust_option
-from harnpy.cli.console import counted, one_line, say
+from harnpy.cli.console import counted, one_line, say, say_folded
 from harnpy.cli.project_setup import require_trust
 from harnpy.faults import OptionError
 from harnpy.formats.manifest import manifest_of
@@ -53,6 +53,10 @@ class Finding(NamedTuple):
     next: str = ""
 
 
+#: Where details begin in a line of the report.
+_DETAIL = 29
+
+
 @click.command("doctor", short_help="Show which model would answer, and what is set up.")
 @click.option("--model", metavar="MODEL", help="Call this model, as `llm_call` would.")
 @click.option("--provider", metavar="NAME", help="Its provider; by default the model's.")
@@ -82,7 +86,7 @@ def command(model: str | None, provider: str | None, online: bool, as_json: bool
     for finding in found:
         made.append(finding)
         if not as_json:
-            say(one_line(f"{finding.mark:>4}  {finding.check:<22} {finding.detail}"))
+            say_folded(one_line(f"{finding.mark:>4}  {finding.check:<22} {finding.detail}"), start=_DETAIL)
     steps = [finding.next for finding in made if finding.next]
     if as_json:
         checks = [{"mark": mark, "check": check, "detail": detail} for mark, check, detail, _ in made]
@@ -90,7 +94,7 @@ def command(model: str | None, provider: str | None, online: bool, as_json: bool
     elif steps:
         say("\nNext:")
         for step in steps:
-            say(f"  {one_line(step)}")
+            say_folded(f"  {one_line(step)}")
     return FAILED if any(finding.mark == "FAIL" for finding in made) else OK
 
 

@@ -23,7 +23,7 @@ from harnpy.builtins.live_models import models_of
 from harnpy.cli import FAILED, INTERRUPTED, OK, console
 from harnpy.cli.command_options import trust_option, write_page
 from harnpy.cli.commands.run import exit_status
-from harnpy.cli.console import complain, counted
+from harnpy.cli.console import complain, counted, say_folded
 from harnpy.cli.profiler import Call, Function, Profile, Recorder, watching
 from harnpy.cli.project_setup import bind_project, require_trust
 from harnpy.cli.tables import cell, show, table
@@ -304,8 +304,7 @@ def bench(file: Path, iterations: int) -> int:
             sys.stderr.write(console.rendered_error(error, sys.stderr))
             complain(f"benchmark aborted on iteration {iteration}")
             return FAILED
-    print(f"Benchmark: {file}\nIterations: {iterations}")
-    print("\n".join(_report(runs)))
+    say_folded("\n".join([f"Benchmark: {file}", f"Iterations: {iterations}", *_report(runs)]))
     return OK
 
 

@@ -45,7 +45,7 @@ def _converse(shell: Shell) -> None:
     from harnpy.cli.repl_terminal import prompter
 
     print(f"Harn REPL v{__version__}")
-    print("Type expressions or statements, :help for commands. Ctrl+D or :quit to exit.")
+    console.say_folded("Type expressions or statements, :help for commands. Ctrl+D or :quit to exit.")
     ask = prompter(shell)
     with suppress(EOFError):
         while not shell.done:

@@ -29,8 +29,8 @@ _HELP = f"""\
 
 Usage: {_USAGE}
 
-FILE is a Harn program; `-` reads one from stdin. The entry is the pipeline
-`default`, or the first pipeline, or else the file's statements in order. An int
+FILE is a Harn program; `-` reads one from stdin. The entry is the pipeline \
+`default`, or the first pipeline, or else the file's statements in order. An int \
 as the entry's value is the exit status; Err and an uncaught error exit with 1.
 
 Options:
@@ -60,6 +60,8 @@ Options:
 The arguments after `--` are the program's `argv`.
 """
 
+#: The most columns of the help.
+_WIDTH = 80
 #: Options that are specified but not built yet.
 _UNBUILT = (
     "--attest",
@@ -163,7 +165,10 @@ def main(argv: Sequence[str], stopping: Stopping | None = None) -> int:
 
         return usage_error(str(error), _USAGE)
     if options.help:
-        sys.stdout.write(_HELP)
+        from harnpy.cli.console import columns, fold
+
+        width = min(columns() or _WIDTH, _WIDTH)
+        sys.stdout.writelines(part + "\n" for line in _HELP.splitlines() for part in fold(line, width))
         return OK
     if options.memory is not None or options.time is not None:
         from harnpy.cli.bounds import run_bounded

@@ -22,7 +22,7 @@ from harnpy.adapters.savers import import_threads
 from harnpy.agent.loop.transcript_entries import request_of
 from harnpy.cli import FAILED, OK, session_views, tables, thread_views
 from harnpy.cli.command_options import trust_option
-from harnpy.cli.console import complain, counted, has_colour, one_line, say
+from harnpy.cli.console import complain, counted, has_colour, one_line, say, say_folded
 from harnpy.cli.usage import Group
 from harnpy.eventlog.agent_events import topic_of
 from harnpy.eventlog.topics import TOPIC, event_log_settings, usual_settings
@@ -281,7 +281,7 @@ def search(store: Store, as_json: bool, query: str, id: str | None, kind: Kinds,
             said = {"kind": where.kind, **named, "seq": hit.seq, "type": hit.type, "text": hit.text}
             say(compact_json(said))
         else:
-            say(f"{one_line(str(where))}:{hit.seq}  {session_views.excerpt(hit.text, query)}")
+            say_folded(f"{one_line(str(where))}:{hit.seq}  {session_views.excerpt(hit.text, query)}")
     return OK
 
 
@@ -446,7 +446,14 @@ _NAMES = tuple(format.name for format in FORMATS)
 @click.command("export")
 @click.argument("id", required=False)
 @click.option("--all", "everything", is_flag=True, help="Export all sessions, one file each.")
-@click.option("--format", type=click.Choice(_NAMES), default="jsonl", show_default=True)
+@click.option(
+    "--format",
+    type=click.Choice(_NAMES),
+    metavar="F",
+    default="jsonl",
+    show_default=True,
+    help=f"The file's format: {', '.join(_NAMES)}.",
+)
 @click.option("-o", "--out", metavar="PATH", help="A file, or a directory with --all; by default stdout.")
 @click.option("--strict", is_flag=True, help="Write nothing if the format can't hold everything.")
 @verb
@@ -493,7 +500,14 @@ def _refuse_record(id: str) -> None:
 
 @click.command("import")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--format", type=click.Choice((AUTO, *_NAMES, *READ)), default=AUTO, show_default=True)
+@click.option(
+    "--format",
+    type=click.Choice((AUTO, *_NAMES, *READ)),
+    metavar="F",
+    default=AUTO,
+    show_default=True,
+    help=f"The files' format: {', '.join((AUTO, *_NAMES, *READ))}.",
+)
 @click.option("--id", metavar="ID", help="The session's id, instead of its own.")
 @click.option(
     "--on-conflict",

@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
+from harnpy.cli import FAILED
 from harnpy.cli.command_options import trust_option, unbuilt_options
-from harnpy.cli.console import not_yet
+from harnpy.cli.console import complain, not_yet
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s)?")
 
@@ -53,7 +54,7 @@ class _Command(click.Command):
     help="Time limit for each test; 5s is 5000.",
 )
 @click.option("--parallel", is_flag=True, help="User tests: run several files at once.")
-@click.option("--watch", is_flag=True, help="User tests: run again after every change.")
+@click.option("--watch", is_flag=True, help="User tests: run again what a change affects.")
 @click.option(
     "-v",
     "--verbose",
@@ -154,7 +155,7 @@ def _package(context: click.Context, options: dict[str, Any]) -> int:
 
 
 def _user_tests(context: click.Context, target: str | None, options: dict[str, Any]) -> int:
-    from harnpy.cli.testing import user_tests
+    from harnpy.cli.testing import user_tests, watching
 
     _reject_selection(context, options)
     _reject(context, options, ("jobs", "root"), "user tests")
@@ -164,13 +165,17 @@ def _user_tests(context: click.Context, target: str | None, options: dict[str, A
         raise click.UsageError("`--json` and `--coverage` exclude each other", context)
     if target is None and not Path("tests").is_dir():
         raise click.UsageError("no path specified and no tests/ directory found", context)
-    return user_tests.run(
+    path = Path(target or "tests")
+    if not path.exists():
+        complain(f"Path not found: {path}")
+        return FAILED
+    run = watching.watch if options["watch"] else user_tests.run
+    return run(
         user_tests.Options(
-            path=Path(target or "tests"),
+            path=path,
             filter=options["filter"],
             timeout_ms=options["timeout"],
             parallel=options["parallel"],
-            watch=options["watch"],
             skill_dirs=_absolute(options["skill_dirs"]),
             evaluator=_evaluator(options),
             coverage=any(options[name] for name in _COVERAGE),

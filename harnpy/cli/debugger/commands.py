@@ -439,11 +439,16 @@ def _prompter(commands: Commands) -> Callable[[], str | None]:
     return ask
 
 
-@click.command(
-    "debug",
-    short_help="Debug a program at the terminal.",
-    epilog="\b\nCommands, while the program is stopped:\n" + HELP.replace("\n\n", "\n\n\b\n"),
-)
+class _Debug(click.Command):
+    """Its help has that of the commands at a stop, too."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        lines = ("", "Commands, while the program is stopped:", *HELP.splitlines())
+        folded = (part for line in lines for part in console.fold(line, formatter.width))
+        formatter.write("".join(f"{line}\n" for line in folded))
+
+
+@click.command("debug", cls=_Debug, short_help="Debug a program at the terminal.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.argument("args", nargs=-1)
 @trust_option

@@ -254,7 +254,7 @@ def _in_full(case: Case, outcome: Outcome) -> str:
 
 def _run_all(cases: list[Case], options: Options) -> list[Result]:
     results = []
-    with _mapper(options.jobs) as mapper, test_results.progress(len(cases)) as count:
+    with _mapper(options.jobs) as mapper, test_results.progress(len(cases)) as line:
         judged = partial(
             run_case,
             timeout_ms=options.timeout_ms,
@@ -263,11 +263,12 @@ def _run_all(cases: list[Case], options: Options) -> list[Result]:
         )
         for result in mapper(judged, cases):
             results.append(result)
+            line.clear()
             if options.json:
                 sys.stdout.write(result.as_json() + "\n")
             elif result.status != "skip":
                 say(test_results.status_line(result, timed=options.durations is not None or options.verbose))
-            count(result)
+            line.count(result)
     return results
 
 

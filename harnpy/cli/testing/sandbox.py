@@ -7,6 +7,7 @@ output is captured, its stdin is empty and real models are disabled.
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from harnpy import Vm
 from harnpy.cli import console
 from harnpy.cli.model_fixtures import replay
 from harnpy.cli.project_setup import bind_project
+from harnpy.cli.testing.differences import HEAD, difference
 from harnpy.llm.errors import FixtureError
 from harnpy.vm.errors import ExitRequest
 from harnpy.world import World
@@ -58,6 +60,10 @@ _STATE = {
     "HARN_RUN_DIR": ".harn-runs",
     "HARN_WORKER_STATE_DIR": ".harn/workers",
 }
+
+_FAILED = "error: Thrown: Assertion failed"
+#: What an error begins with whose message is that of `assert_eq` itself.
+_OF_VALUES = re.compile(rf"\A{_FAILED}: expected .*?(?=\n +--> )", re.DOTALL)
 
 #: Milliseconds that a test may take unless the command line says otherwise.
 DEFAULT_TIMEOUT = 30_000
@@ -165,41 +171,16 @@ def run_program(
     except ExitRequest as request:
         ending = Outcome(exit_code=request.code)
     except Exception as error:
-        ending = Outcome(
-            error=console.error_text(error),
-            report=console.rendered_error(error),
-            difference=tuple(_difference(error)),
-        )
+        lines = _difference(error)
+        report = console.rendered_error(error)
+        if lines[:1] == [HEAD]:
+            # The default message holds both values in full once more.
+            report = _OF_VALUES.sub(_FAILED, report, count=1)
+        ending = Outcome(error=console.error_text(error), report=report, difference=tuple(lines))
     return replace(ending, output="".join(written), ms=(perf_counter() - start) * 1000)
-
-
-# How two values differ. Spec: 09 §3.2.
-
-
-#: Characters of a line that shows a value, and lines that show how two differ.
-_WIDTH, _MOST_LINES = 80, 100
 
 
 def _difference(error: Exception) -> list[str]:
     """Return the lines that show how the values of a failed `assert_eq` differ; none for another error."""
-    from harnpy.cli.value_views import shown
-
     compared = getattr(error, "compared", None)
-    if compared is None:
-        return []
-    try:
-        actual, expected = (shown(value, _WIDTH) for value in compared)
-        if len(actual) == len(expected) == 1:
-            actual, expected = (shown([value]) for value in compared)  # texts in quotes
-            return [f"expected: {expected[0][1:-1]}", f"actual:   {actual[0][1:-1]}"]
-    except (RecursionError, MemoryError):
-        return []  # the error's own text says as much as can be said
-    from difflib import unified_diff
-
-    lines = ["- expected", "+ actual"]
-    for line in list(unified_diff(expected, actual, n=2, lineterm=""))[2:]:
-        if not line.startswith("@@"):
-            lines.append(f"{line[0]} {line[1:]}".rstrip())
-        elif not line.startswith(("@@ -1 ", "@@ -1,")):
-            lines.append("  …")
-    return lines[:_MOST_LINES] + (["  …"] if len(lines) > _MOST_LINES else [])
+    return [] if compared is None else difference(*compared)

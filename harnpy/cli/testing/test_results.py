@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,6 +129,10 @@ def _without_controls(text: str) -> str:
 _WORDS = {"pass": ("PASS", "green"), "fail": ("FAIL", "red")}
 
 
+#: How lines begin that show what was expected, and what came.
+_DIFFERING = {"red": ("- ", "expected: "), "green": ("+ ", "actual: ")}
+
+
 def status_line(result: Result, place: str = "", timed: bool = False) -> str:
     """`  PASS  NAME [PLACE] (N ms)`, the last two parts on request."""
     word, style = _WORDS[result.status]
@@ -150,12 +154,15 @@ def failures(results: Iterable[Result], verbose: bool) -> Iterator[str]:
             continue
         text = f"{result.detail}\n{result.full}" if verbose and result.full else result.detail
         for line in text.split("\n"):
-            yield "  " + _coloured(line)
+            yield "  " + coloured(line)
 
 
-def _coloured(line: str) -> str:
-    style = {"- ": "red", "+ ": "green"}.get(line[:2])
-    return paint(line, style, sys.stdout) if style else line
+def coloured(line: str) -> str:
+    """A line of a difference; in colour on a terminal."""
+    for style, beginnings in _DIFFERING.items():
+        if line.startswith(beginnings):
+            return paint(line, style, sys.stdout)
+    return line
 
 
 def statistics(results: Sequence[Result], most: int = SLOWEST) -> Iterator[str]:
@@ -180,23 +187,40 @@ def statistics(results: Sequence[Result], most: int = SLOWEST) -> Iterator[str]:
         yield f"  {result.ms:6.0f} ms  {result.name}{f' [{result.file}]' if result.file else ''}"
 
 
+class Progress:
+    """On a terminal, a line below the report that says how many tests have run; elsewhere nothing.
+
+    It is on stderr, and gone whenever something is written to the report.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._is_shown = total > 1 and sys.stdout.isatty() and has_colour(sys.stderr)
+        self._done = self._failed = 0
+
+    def clear(self) -> None:
+        """Take the line away, so that something can be written."""
+        if self._is_shown:
+            sys.stdout.flush()
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def count(self, result: Result) -> None:
+        """Show the line, with one more result."""
+        self._done += 1
+        self._failed += result.status == "fail"
+        if self._is_shown:
+            sys.stdout.flush()
+            failed = f", {self._failed} failed" if self._failed else ""
+            sys.stderr.write(f"\r  {self._done}/{self._total}{failed}")
+            sys.stderr.flush()
+
+
 @contextmanager
-def progress(total: int) -> Iterator[Callable[[Result], None]]:
-    """Yields a function that counts a result; on a terminal a bar below the report shows the count."""
-    if not (total > 1 and sys.stdout.isatty() and has_colour(sys.stderr)):
-        yield lambda result: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
-        seen: list[Result] = []
-
-        def count(result: Result) -> None:
-            seen.append(result)
-            failed = tally(seen).failed
-            bar.update(task, advance=1, description=f"{failed} failed" if failed else "")
-
-        yield count
+def progress(total: int) -> Iterator[Progress]:
+    """Show how far a run of so many tests is, until the block ends."""
+    shown = Progress(total)
+    try:
+        yield shown
+    finally:
+        shown.clear()

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import chdir, closing, suppress
+from contextlib import chdir, closing
 from dataclasses import dataclass, field
 from functools import partial
 from os import cpu_count, walk
 from pathlib import Path
-from time import perf_counter, sleep
-from typing import TYPE_CHECKING, Literal, NoReturn
+from time import perf_counter
+from typing import TYPE_CHECKING, Literal
 
 from harnpy.cli import FAILED, NOTHING, OK, console
 from harnpy.cli.console import complain, counted, paint, say
 from harnpy.cli.project_setup import require_trust
 from harnpy.cli.testing import test_results
+from harnpy.cli.testing.differences import HEAD
 from harnpy.cli.testing.sandbox import Outcome, run_program
 from harnpy.cli.testing.test_results import Result, tally
 from harnpy.cli.testing.worker_processes import worker_processes
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
+from harnpy.vm.modules import Modules
 
 if TYPE_CHECKING:
-    from harnpy.cli.testing.coverage import FileCoverage
+    from harnpy import Vm
+    from harnpy.cli.testing.coverage import Coverage, FileCoverage
 
-#: Seconds of quiet after a change before `--watch` runs again.
-_DEBOUNCE = 0.1
+#: What the lines below a failed test begin with that show its output.
+OUTPUT = "output:"
 #: Lines of a test's output that the report shows, the last ones.
 _MOST_LINES = 100
 
@@ -51,7 +54,6 @@ class Options:
     filter: str | None
     timeout_ms: float
     parallel: bool
-    watch: bool
     skill_dirs: tuple[str, ...] = ()
     evaluator: str = "compile"
     coverage: bool = False
@@ -65,18 +67,22 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class FileRun:
-    """The results of a file's tests, and what they ran, where that is measured."""
+    """The results of a file's tests, what they ran, where that is measured, and what they loaded."""
 
     results: list[Result]
     coverage: list[FileCoverage] = field(default_factory=list)
+    #: The modules that they have imported.
+    loaded: frozenset[str] = frozenset()
 
 
 def run(options: Options) -> int:
-    """Run the tests below a path and return the exit status. With `--watch` only a signal ends it."""
-    if not options.path.exists():
-        complain(f"Path not found: {options.path}")
-        return FAILED
-    return _run_for_ever(options) if options.watch else _run_once(options)
+    """Run the tests below a path and return the exit status."""
+    files = find_tests(options.path, options.filter)
+    if not files:
+        complain_of_none(options)
+        return NOTHING
+    runs = run_files(files, options)
+    return FAILED if any(result.status == "fail" for run in runs for result in run.results) else OK
 
 
 def find_tests(path: Path, filter: str | None = None) -> list[TestFile]:
@@ -105,15 +111,27 @@ def run_tests(
         skill_dirs=skill_dirs,
         evaluator=evaluator,
     )
-    if not covered:
-        with chdir(path.parent):
-            return FileRun([_judged(file, test, run_test(entry=test)) for test in file.tests])
-    from harnpy.cli.testing.coverage import Coverage
+    coverage = None
+    if covered:
+        from harnpy.cli.testing.coverage import Coverage
 
-    coverage = Coverage(left_out=is_test)
+        coverage = Coverage(left_out=is_test)
+    loaded: set[str] = set()
+    results = []
     with chdir(path.parent):
-        results = [_judged(file, test, run_test(entry=test, attach=coverage.attach)) for test in file.tests]
-    return FileRun(results, coverage.files())
+        for test in file.tests:
+            vms: list[Vm] = []
+            results.append(
+                _judged(file, test, run_test(entry=test, attach=partial(_attached, vms, coverage)))
+            )
+            loaded.update(*(vm.state(Modules).files() for vm in vms))
+    return FileRun(results, coverage.files() if coverage else [], frozenset(loaded))
+
+
+def _attached(vms: list[Vm], coverage: Coverage | None, vm: Vm) -> None:
+    vms.append(vm)
+    if coverage is not None:
+        coverage.attach(vm)
 
 
 def _judged(file: TestFile, test: str, outcome: Outcome) -> Result:
@@ -125,7 +143,7 @@ def _judged(file: TestFile, test: str, outcome: Outcome) -> Result:
 def _failure(outcome: Outcome) -> str:
     if outcome.error is not None:
         report = outcome.report.rstrip("\n").replace("error: compile error: ", "Compile error: ", 1)
-        return "\n".join([report, *map(console.harmless, outcome.difference)])
+        return "\n".join([report, *outcome.difference])
     return f"exit({outcome.exit_code})" if outcome.exit_code else ""
 
 
@@ -157,37 +175,39 @@ def is_test(pipeline: ast.Pipeline) -> bool:
     return pipeline.name.startswith("test_") or any(attribute.name == "test" for attribute in pipeline.attrs)
 
 
-def _run_once(options: Options) -> int:
-    files = find_tests(options.path, options.filter)
+def complain_of_none(options: Options) -> None:
+    """Say that no test was found, which is a failure."""
+    complain(
+        f"No test pipelines found in {options.path}"
+        if options.filter is None
+        else f"no test matches `--filter {options.filter}`"
+    )
+
+
+def run_files(files: list[TestFile], options: Options) -> list[FileRun]:
+    """Run the tests of files, with the report as they end, and write what else was asked for."""
     count = sum(max(len(file.tests), 1) for file in files)
-    if not count:
-        complain(
-            f"No test pipelines found in {options.path}"
-            if options.filter is None
-            else f"no test matches `--filter {options.filter}`"
-        )
-        return NOTHING
     require_trust(file.path for file in files)
     if not options.json:
         say(f"Running {counted(count, 'test')} from {counted(len(files), 'file')}...\n")
     start = perf_counter()
-    results: list[Result] = []
-    measured: list[FileCoverage] = []
-    with closing(_run_files(files, options)) as runs, test_results.progress(count) as note:
+    done: list[FileRun] = []
+    with closing(_run_files(files, options)) as runs, test_results.progress(count) as line:
         for found in runs:
-            measured += found.coverage
+            done.append(found)
             for result in found.results:
-                results.append(result)
+                line.clear()
                 _say_result(result, options)
-                note(result)
+                line.count(result)
+    results = [result for found in done for result in found.results]
     _say_summary(results, (perf_counter() - start) * 1000, options)
     if options.junit:
         test_results.write_junit(options.junit, results, quiet=options.json)
     if options.coverage:
         from harnpy.cli.testing.coverage import write_reports
 
-        write_reports(measured, options.lcov, options.html)
-    return FAILED if tally(results).failed else OK
+        write_reports([each for found in done for each in found.coverage], options.lcov, options.html)
+    return done
 
 
 def _run_files(files: list[TestFile], options: Options) -> Generator[FileRun]:
@@ -211,8 +231,10 @@ def _say_result(result: Result, options: Options) -> None:
         say(result.as_user_test(options.verbose))
         return
     say(test_results.status_line(result, place=result.file, timed=result.status == "pass"))
+    differs = False
     for line in details(result, options.verbose):
-        say(f"        {line}".rstrip())
+        differs = line.startswith((HEAD, "expected: ")) or (differs and line != OUTPUT)
+        say(f"        {test_results.coloured(line) if differs else line}".rstrip())
 
 
 def details(result: Result, verbose: bool) -> Iterator[str]:
@@ -221,7 +243,7 @@ def details(result: Result, verbose: bool) -> Iterator[str]:
         yield from result.detail.split("\n")
     if result.output and (verbose or result.status == "fail"):
         lines = result.output.removesuffix("\n").split("\n")
-        yield "output:"
+        yield OUTPUT
         if len(lines) > _MOST_LINES:
             yield f"  … {counted(len(lines) - _MOST_LINES, 'line')} before"
         yield from (f"  {line}" for line in lines[-_MOST_LINES:])
@@ -240,38 +262,3 @@ def _say_summary(results: list[Result], ms: float, options: Options) -> None:
         say()
         for line in test_results.statistics(results, options.durations):
             say(line)
-
-
-def _run_for_ever(options: Options) -> NoReturn:
-    """`--watch`: run the tests after every change, until a signal."""
-    say(f"Watching {options.path} for changes... (Ctrl+C to stop)")
-    while True:
-        before = _stamps(options.path)  # so that a change made during the run counts as well
-        _run_once(options)
-        sys.stdout.flush()
-        _wait_for_change(options.path, before)
-        say(paint("--- file changed, re-running tests ---", "dim", sys.stdout))
-
-
-def _wait_for_change(path: Path, seen: dict[Path, int]) -> None:
-    """Wait until the `.harn` files differ from `seen` and have not changed for a moment."""
-    now = _stamps(path)
-    while now == seen:
-        sleep(_DEBOUNCE)
-        now = _stamps(path)
-    while now != seen:
-        seen = now
-        sleep(_DEBOUNCE)
-        now = _stamps(path)
-
-
-def _stamps(path: Path) -> dict[Path, int]:
-    """Return when each `.harn` file was last written, in nanoseconds."""
-    base = path if path.is_dir() else path.parent
-    files = (Path(folder, name) for folder, _, names in walk(base) for name in names)
-    stamps = {}
-    for file in files:
-        if file.suffix == ".harn":
-            with suppress(FileNotFoundError):  # removed since it was listed
-                stamps[file] = file.stat().st_mtime_ns
-    return stamps

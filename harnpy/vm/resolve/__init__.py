@@ -77,8 +77,9 @@ class Variable:
 
     @property
     def known_fn(self) -> ast.FnDecl | None:
-        """The `fn` that it surely holds; None when that is only known at run time."""
-        return self.fn if self.role == "fn" else None
+        """The `fn` that it surely holds; None when that is only known at run time, as in a REPL, where a
+        later input may declare the name again."""
+        return self.fn if self.role == "fn" and not self.in_table else None
 
 
 class BlockScope:

@@ -90,13 +90,16 @@ class Visitor(Binder):
     def predeclare(self, statements: Sequence[ast.Node]) -> None:
         """Note what this block will declare, for nested functions that are called later."""
         at_top = self.at_top_of_module()
-        pending = self.function.scopes[-1].pending
+        scope = self.function.scopes[-1]
+        pending = scope.pending
         for name, node in declared_later(statements):
             if name in pending:
                 continue
             if isinstance(node, ast.FnDecl):
                 pending[name] = self.new_variable(name, False, "fn")
                 pending[name].fn = node
+                if self.repl_names is scope.names:
+                    pending[name].keep_in_table()
             elif name != "_" and not (at_top and node.mutable):
                 pending[name] = self.new_variable(name, node.mutable, "let")
 
@@ -109,7 +112,8 @@ class Visitor(Binder):
         old = scope.names.get(name)
         if old and old.mutable and old is self.out.variables.get((id(node), name)):
             return old
-        if old and not (old.mutable or mutable):
+        # At the top of a REPL the newest binding counts.
+        if old and not (old.mutable or mutable or self.repl_names is scope.names):
             self.out.redeclared.add((id(node), name))
         pending = scope.pending.pop(name, None)
         matches = pending is not None and (pending.role == "fn") == (role == "fn")
@@ -128,7 +132,7 @@ class Visitor(Binder):
     def lookup(self, name: str, called: bool = False) -> Reference:
         """Return what ``name`` means; when it is ``called`` also what else it may mean (02 §7.4)."""
         found = self.visible_variables(name, called)
-        callable_ = any(variable.known_fn or variable.struct for variable in found)
+        callable_ = any(variable.fn or variable.struct for variable in found)
         if not found or (called and not callable_):
             late = self.find_pending(self.function, name, own=False)
             found += [late] if late else []
@@ -161,9 +165,10 @@ class Visitor(Binder):
     ) -> Variable:
         """``variable`` of the function ``depth`` levels out, as ``function`` itself has it.
 
-        ``late``: it has no value yet, so its box is captured instead.
+        ``late``: it has no value yet, so its box is captured instead. What all functions find in the table
+        isn't captured: shared variables, and functions of a REPL, of which the newest counts.
         """
-        if depth == 0 or variable.shared:
+        if depth == 0 or variable.shared or (variable.in_table and variable.role == "fn"):
             return variable
         assert function.parent
         outer = self.capture(function.parent, depth - 1, variable, late)

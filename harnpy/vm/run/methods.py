@@ -148,6 +148,8 @@ def method_hint(kind: str, name: str, known: list[str], signature: Callable[[str
     meant = next((method for method in _ELSEWHERE.get(name, ()) if method in known), None)
     if meant is None and "to_list" in known and name in method_names("list"):
         return f" (did you mean `to_list().{name}`?)"
+    if (kind, name) == ("string", "join"):
+        return " (it is a method of the list: `list.join(separator)`)"
     declared = signature(name) if meant is None else ""
     if declared and Signature(declared).begins_with(kind):
         return f" (did you mean `{name}(…)`?)"

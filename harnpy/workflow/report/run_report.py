@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harnpy.formats.dicts import Dict
-    from harnpy.formats.markup import Child
+    from harnpy.formats.markup import Cell, Child
     from harnpy.workflow.records.record_shapes import ChildRun, StageRecord, TraceSpan, UsageRecord
 
 # A timeline: when each stage ran and for how long, as bars.
@@ -296,6 +296,20 @@ def html_report(run: Mapping[str, Any], env: Mapping[str, str] | None = None) ->
     record = known(run, env)
     name = name_of(record)
     return page(f"{name} – {record['status']}", "Workflow run", _header(record, name), _sections(record))
+
+
+def cell_of_run(run: Mapping[str, Any], env: Mapping[str, str] | None = None) -> Cell:
+    """Return a run's stages as a cell of a notebook, secrets masked.
+
+    Raise `MisuseError` for a field of the record that has a wrong type.
+    """
+    record = known(run, env)
+    rows = [
+        (stage["node_id"], stage["kind"], stage["status"], why_failed(stage), duration(elapsed(stage)))
+        for stage in record["stages"]
+    ]
+    pairs = [("", record["status"]), *figures_of(record)]
+    return markup.cell(f"Run {name_of(record)}", pairs, ("Stage", "Kind", "Status", "Outcome", "Took"), rows)
 
 
 def sections_of(run: Mapping[str, Any], env: Mapping[str, str] | None = None) -> list[tuple[str, Markup]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.cli.repl import is_expression, is_unfinished
+from harnpy.cli.repl import Shell, is_expression, is_unfinished
 from tests.support import Command
 
 
@@ -49,7 +49,7 @@ def test_an_error_has_a_caret_and_costs_only_the_input(harnpy: Command) -> None:
     assert second.endswith("a + nope\n   |     ^^^^\n")
 
 
-def test_a_failed_input_binds_nothing_but_counts(harnpy: Command) -> None:
+def test_a_failed_expression_has_no_value_but_counts(harnpy: Command) -> None:
     done = harnpy("repl", stdin="1\n1 / 0\n3\n_3\n_2\n")
     assert done.stdout == "1\n3\n3\n"
     assert "Division by zero" in done.stderr
@@ -97,6 +97,63 @@ def test_help_and_doc(harnpy: Command) -> None:
     assert "Error: no builtin is called `prntln` (did you mean `println`?)\n" in done.stderr
     assert "Error: unknown command `:xyzzy` (try `:help`)\n" in done.stderr
     assert "Error: unknown command `:hepl` (did you mean `:help`?)\n" in done.stderr
+
+
+def test_what_a_failing_input_did_stays(harnpy: Command) -> None:
+    assert harnpy("repl", stdin='var n = 0\nn = 1; throw "x"\nn\n').stdout == "1\n"
+
+
+def test_several_statements_show_the_value_of_the_last(capfd: pytest.CaptureFixture[str]) -> None:
+    shell = Shell()
+    for text in "let a = 1\na + 1", "a; var b = 2", "fn f() {\n  return 3\n}\nf()", "println(a)\nb = 4":
+        shell.feed(text)
+    assert capfd.readouterr().out == "2\n3\n1\n"
+
+
+def test_an_error_says_what_to_type_instead(capfd: pytest.CaptureFixture[str]) -> None:
+    shell = Shell()
+    for text, help in [
+        ("total = 3", "a name is declared first: `let total = 3`, or `var` if it changes"),
+        ("let x = 1", None),
+        ("x = 2", "`let x = 2` declares it again; what changes is declared with `var`"),
+        ("x = nowhere", None),
+        ('println(f"x is {x}")', 'every string takes values, without a letter before it: `"x is ${x}"`'),
+    ]:
+        shell.feed(text)
+        shown = capfd.readouterr().err
+        assert shown.endswith(f"   = help: {help}\n") if help else "= help" not in shown, text
+
+
+def test_commands_say_how_they_are_used(capfd: pytest.CaptureFixture[str]) -> None:
+    shell = Shell()
+    for text, error in [
+        (":load", "`:load` needs FILE: `:load FILE`"),
+        (":doc", "`:doc` needs NAME: `:doc NAME`"),
+        (":type", "`:type` needs EXPR: `:type EXPR`"),
+        (":session", "`:session` needs ID: `:session ID`"),
+        (":doc a b", "`:doc` takes one NAME: `:doc NAME`"),
+        (":reset all", "`:reset` takes nothing behind it, got `all`"),
+        (":quit now", "`:quit` takes nothing behind it, got `now`"),
+        (":hlep", "unknown command `:hlep` (did you mean `:help`?)"),
+    ]:
+        shell.feed(text)
+        assert capfd.readouterr().err == f"Error: {error}\n"
+    assert not shell.done
+
+
+def test_words_of_newcomers(capfd: pytest.CaptureFixture[str]) -> None:
+    shell = Shell()
+    shell.feed("quit")
+    assert capfd.readouterr().out == "(Ctrl+D or :quit to exit)\n"
+    shell.feed("help")
+    assert ":load FILE    run a file here\n" in capfd.readouterr().out
+    shell.feed("let q = 4")
+    shell.feed("q")
+    assert capfd.readouterr().out == "4\n"
+
+
+def test_raw_shows_the_last_value_that_there_was(harnpy: Command) -> None:
+    assert harnpy("repl", stdin='["a"]\n1 / 0\n:raw\n').stdout.endswith("\n[a]\n")
 
 
 def test_a_missing_file_is_an_error(harnpy: Command) -> None:

@@ -21,6 +21,7 @@ def test_a_conversation(terminal) -> None:
     repl.expect("| throw agent_session_length(b)\n")
     repl.expect("| ^^^^^\n")
     repl.ask("agent_session_length(b) + 1", "2\n")
+    repl.ask('print("no end of line")', "no end of line\n")
     repl.expect("harn〉")
     repl.type("\x04")
     repl.expect("Goodbye!")

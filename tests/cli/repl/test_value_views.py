@@ -56,6 +56,13 @@ def test_alike_dicts_are_a_table() -> None:
     assert shown([{"a": [1]}, {"a": [2]}], 8)[0] == "["
 
 
+def test_wide_letters_take_two_columns() -> None:
+    wide = [{"a": "日本", "b": 1}, {"a": "x", "b": 20}]
+    assert shown(wide, 20) == ["a      b", "日本   1", "x     20"]
+    assert shown(["日本語"], 10) == ['["日本語"]']
+    assert shown(["日本語"], 9) == ["[", '  "日本語"', "]"]
+
+
 @given(VALUES, st.integers(20, 80))
 def test_folding_moves_blanks_alone(value: Any, width: int) -> None:
     (flat,) = shown([value, {}])

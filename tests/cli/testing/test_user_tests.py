@@ -90,6 +90,7 @@ def test_output_is_shown_of_tests_that_fail_or_on_request(in_process: Command, p
     assert f" ms)\n{heading}          said\n          told\n" in passing
 
 
+MARKS = (" " * 9 + "^" * 69,)
 LONG = '[1, 2, 3, 4, 5, 6, 7, 8].map({ n -> "item ${n} of the list" })'
 
 
@@ -97,7 +98,36 @@ LONG = '[1, 2, 3, 4, 5, 6, 7, 8].map({ n -> "item ${n} of the list" })'
     ("values", "lines"),
     [
         ('"1", 1', ["expected: 1", 'actual:   "1"']),
-        ('{a: 1}, {a: 2}, "no"', ["expected: {a: 2}", "actual:   {a: 1}"]),
+        ('{a: 1}, {a: 2}, "no"', ["expected: {a: 2}", "actual:   {a: 1}", "              ^"]),
+        (
+            '{name: "日本語", n: 1}, {name: "日本", n: 1}',
+            ['expected: {n: 1, name: "日本"}', 'actual:   {n: 1, name: "日本語"}', " " * 28 + "^^"],
+        ),
+        (
+            '"x" * 300 + "a" + "y" * 300, "x" * 300 + "y" * 300',
+            [
+                f"expected: …{'x' * 40}{'y' * 118}…",
+                f"actual:   …{'x' * 40}a{'y' * 117}…",
+                " " * 51 + "^",
+            ],
+        ),
+        (
+            f'{{a: 1, b: "{"x" * 70}"}}, {{a: 2, b: "x"}}',
+            [
+                "  {",
+                "-   a: 2,",
+                "+   a: 1,",
+                "       ^",
+                '-   b: "x"',
+                f'+   b: "{"x" * 70}"',
+                *MARKS,
+                "  }",
+            ],
+        ),
+        (
+            '{a: "one\\ntwo\\n" * 20}, {a: "one\\ntwo\\n" * 20 + "two"}',
+            ["  …", "      one", "      two", "-     two", "+", '    """', "  }"],
+        ),
         (
             '"a\\nb\\nc\\nd\\ne", "a\\nb\\nc\\nd\\nf"',
             ["- expected", "+ actual", "  …", "  c", "  d", "- f", "+ e"],
@@ -106,7 +136,7 @@ LONG = '[1, 2, 3, 4, 5, 6, 7, 8].map({ n -> "item ${n} of the list" })'
             f"{LONG} + [true], {LONG} + [false]",
             [
                 *("- expected", "+ actual", "  …", '    "item 7 of the list",', '    "item 8 of the list",'),
-                *("-   false", "+   true", "  ]"),
+                *("-   false", "+   true", "    ^^^", "  ]"),
             ],
         ),
     ],
