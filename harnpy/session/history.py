@@ -273,8 +273,8 @@ def _moved(session: Session, target: int, reason: str) -> tuple[list[Event], lis
 
 
 def move_leaf(session: Session, event_id: str, summary: str | None = None) -> list[Event]:
-    """Go on behind an earlier event; an empty id is the begin. Later events stay in the log, and
-    leaves the window.
+    """Go on behind an earlier event; an empty id is the begin. Later events stay in the log and leave
+    the window.
 
     ``summary`` tells the model what became of it. Raises `EventRejected` for an event that isn't there or
     is the leaf, and for a blank summary; `SessionBusy` while a turn is open.

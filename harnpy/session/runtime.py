@@ -680,8 +680,8 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
         ``client`` is the live client that sends; without it the program itself does. Raises `NotController`
         when another client controls the session, unless the turn of that key has begun.
 
-        Raises `ExecutionTimeout`, `BudgetExceeded`, `AgentError` for a reply that is no answer, what the agent
-        raises, and what `execute` does.
+        Raises `ExecutionTimeout`, `BudgetExceeded`, `AgentError` for a reply that isn't an answer, what the
+        agent raises, and what `execute` does.
         """
         if budget is not None and not isinstance(budget, Budget):
             loop_options["budget"], budget = budget, None

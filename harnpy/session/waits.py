@@ -93,7 +93,7 @@ def find_tool(session: Session, key: str) -> ToolRecord | None:
 
 
 def tool_fence(session: Session, key: str) -> Literal["execute"] | Reuse:
-    """Say whether to make a call: ``execute``, or `Reuse` with what it came to.
+    """Say whether to make a call: ``execute``, or `Reuse` with its outcome.
 
     Raises `ToolAmbiguous` for one that began and has no end: it may or may not have run.
     """
