@@ -138,7 +138,7 @@ class RealListening:
         try:
             from harnpy.world.web_server import listen
         except ImportError as error:
-            if error.name not in ("uvicorn", "h11"):
+            if error.name not in ("uvicorn", "h11", "websockets"):
                 raise
-            raise ImportError(f"listening needs the package 'uvicorn': {install_command('serve')}") from error
+            raise ImportError(f"listening needs the extra 'serve': {install_command('serve')}") from error
         return await listen(application, place)
