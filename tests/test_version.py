@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,3 +64,11 @@ def test_windows_quotes_with_double_quotes(tmp_path: Path, monkeypatch: pytest.M
     installed(tmp_path, monkeypatch, None)
     monkeypatch.setattr("sys.platform", "win32")
     assert install_command("mcp") == 'pip install "harnpy[mcp]"'
+
+
+def test_windows_is_told_about_wsl() -> None:
+    """Locks, process groups and descriptors of directories are POSIX's: it would fail somewhere inside."""
+    script = "import sys; sys.platform = 'win32'; import harnpy"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 1
+    assert "ImportError: harnpy runs on Linux and macOS; on Windows, install it in WSL 2" in done.stderr
