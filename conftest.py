@@ -13,7 +13,7 @@ from shutil import disk_usage, rmtree
 import pytest
 from _pytest.runner import runtestprotocol
 
-pytest_plugins = ["tests.counts", "tests.conformance_plugin"]
+pytest_plugins = ["tests.counts", "tests.conformance_plugin", "tests.peers"]
 
 _MEMORY = "/dev/shm"
 _PREFIX = "harnpy-tests."

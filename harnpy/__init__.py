@@ -9,6 +9,11 @@ docs/embedding.md and docs/runtime.md. Names load on first use, so that `harnpy 
 
 from __future__ import annotations
 
+import sys
+
+if sys.platform == "win32":
+    raise ImportError("harnpy runs on Linux and macOS; on Windows, install it in WSL 2 (docs/platforms.md)")
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.agent.factory import Capabilities as Capabilities

@@ -60,7 +60,7 @@ def installed(folder: Path, lowest: bool, newest: bool) -> str:
     python = str(environment / "bin" / "python")
     subprocess.run([python, "-m", "pip", "install", "--quiet", "uv"], check=True)
     uv = [python, "-m", "uv", "pip", "install", "--quiet", "--python", python]
-    harnpy = ["--editable", f"{ROOT}[test]"]
+    harnpy = ["--editable", f"{ROOT}[test,peers]"]
     # Peers that harnpy is only measured against may want newer releases than harnpy does, or older ones. They
     # are not asked: what harnpy allows is tried.
     if lowest:

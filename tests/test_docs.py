@@ -28,6 +28,7 @@ from opentelemetry.util._once import Once
 from harnpy.cli.repl import Shell, is_unfinished
 from harnpy.cli.testing.sandbox import run_program
 from harnpy.storage.errors import LeaseHeld
+from tests import peers
 from tests.support import Popen
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -117,6 +118,9 @@ def test_python_snippets(
         try:
             exec(code, namespace)  # noqa: S102
         except ImportError as error:
+            reason = peers.missing(error)
+            if reason is not None:  # later blocks look at what this one does
+                pytest.skip(f"{page.name}:{snippet.line} {reason}")
             if not isinstance(error.__cause__, ModuleNotFoundError):
                 raise
             missing.append(str(error))  # an extra that isn't installed

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import httpx2
@@ -18,7 +20,6 @@ import msgspec
 import pytest
 import regex
 import yaml
-import zstandard
 
 from harnpy.formats import archives, compression
 from harnpy.formats.crypto import jwt
@@ -116,6 +117,7 @@ def marked(words: str) -> Exception:
     return yaml.MarkedYAMLError(words, None, words, yaml.Mark("", 0, 0, 0, None, None))
 
 
+ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 KEYS = "cryptography.hazmat.primitives.serialization"
 PEM = "-----BEGIN KEY-----"
 
@@ -126,8 +128,8 @@ REFUSALS: list[tuple[str, Callable[..., Any], Callable[[], object]]] = [
     ("regex.compile", refused(regex.error), lambda: compiled("a")),
     ("zlib.decompressobj", unpacker(zlib.error), lambda: [*compression.gzip_decompressed([b"a"])]),
     (
-        "zstandard.ZstdDecompressor",
-        lambda: type("Zstd", (), {"decompressobj": unpacker(zstandard.ZstdError)})(),
+        f"{ZSTD}.ZstdDecompressor",
+        unpacker(import_module(ZSTD).ZstdError),
         lambda: [*compression.zstd_decompressed([b"a"])],
     ),
     ("zipfile.ZipFile", refused(zipfile.BadZipFile), lambda: [*archives.zip_unpacked(b"a", 9, True)]),

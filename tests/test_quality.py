@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -73,8 +74,10 @@ def test_the_wheel_carries_grammar_library_and_specification(wheel: Path) -> Non
     assert {"harnpy/check/explanations/syntax.md", "harnpy/llm/configuration/prices.json"} <= names
     templates = ROOT / "harnpy/cli/templates"
     assert {path.relative_to(ROOT).as_posix() for path in templates.rglob("*") if path.is_file()} <= names
-    for shipped, folder in [("stdlib", "stdlib"), ("spec", "docs/spec")]:
-        assert {f"harnpy/{shipped}/{file.name}" for file in (ROOT / folder).iterdir()} <= names
+    assert {f"harnpy/stdlib/{file.name}" for file in (ROOT / "stdlib").iterdir()} <= names
+    specification = ZipFile(BytesIO(ZipFile(wheel).read("harnpy/spec.zip")))
+    for file in (ROOT / "docs/spec").iterdir():
+        assert specification.read(file.name) == file.read_bytes()
 
 
 def test_an_installed_wheel_finds_its_library_and_specification(wheel: Path, tmp_path: Path) -> None:

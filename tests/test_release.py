@@ -1,13 +1,20 @@
-"""The table of prices is what the package says, in our own form."""
+"""What a release brings: a table of prices in our own form, few megabytes, extras that are all tried."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import runpy
+import tomllib
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
+from importlib.metadata import distribution
 from types import SimpleNamespace as Of
 from typing import Any
+
+from packaging.requirements import Requirement
 
 from tests.support import ROOT
 
@@ -98,3 +105,43 @@ def test_patterns() -> None:
     assert list(_SCRIPT["patterns"](clause)) == [
         "*-x", r"^m-\d+$", "^.*tts", r"^(?=g\.5)(?=(?!.*-tts))(?=.*pro)"
     ]  # fmt: skip
+
+
+_CHECK = runpy.run_path(str(ROOT / "release" / "check.py"))
+#: What a module takes with what Python 3.11 compiles it to, in sizes of its source.
+_COMPILED = 2.85
+#: Bytes of directories, and of what is no module of ours.
+_REST = 2_400_000
+
+
+def _required(name: str, seen: set[str]) -> Iterator[str]:
+    """Yield what a package requires, and what that does in turn, without extras."""
+    for line in distribution(name).requires or []:
+        found = re.match(r"[\w.-]+", line)
+        assert found is not None
+        each = re.sub(r"[-_.]+", "-", found[0]).lower()
+        if _applies(line) and each not in seen:
+            seen.add(each)
+            yield each
+            yield from _required(each, seen)
+
+
+def _applies(requirement: str) -> bool:
+    marker = Requirement(requirement).marker
+    return marker is None or marker.evaluate({"extra": ""})
+
+
+def test_an_installation_stays_below_its_ceiling() -> None:
+    """`python release/check.py install` measures it in a fresh environment, which takes minutes."""
+    files = [file.locate() for name in _required("harnpy", set()) for file in distribution(name).files or []]
+    others = sum(os.path.getsize(str(file)) for file in files if os.path.isfile(str(file)))
+    ours = sum(path.stat().st_size for path in (ROOT / "harnpy").rglob("*.py")) * _COMPILED
+    assert 20e6 < others < others + ours + _REST < _CHECK["CEILING"]
+
+
+def test_the_use_of_each_extra_is_tried() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    uses = _CHECK["extras_and_uses"]()
+    assert uses.keys() == project["optional-dependencies"].keys() - {"docs", "peers", "test"}
+    for name, use in uses.items():
+        compile(use, name, "exec")

@@ -8,5 +8,6 @@ from harnpy import shipped
 
 
 def test_directories_of_a_checkout() -> None:
-    assert (Path(shipped.directory("stdlib")) / "context.harn").is_file()
-    assert (Path(shipped.directory("spec", in_checkout="docs/spec")) / "01-syntax.md").is_file()
+    assert (Path(shipped.library()) / "context.harn").is_file()
+    assert "01-syntax.md" in shipped.specification()
+    assert shipped.read_specification("01-syntax.md").startswith("# ")

@@ -32,13 +32,14 @@ from harnpy.session.messages import is_feedback
 from harnpy.session.transfer import listed, originals
 from harnpy.session.transfer.blocks import alone, file_of, media, parts_of
 from harnpy.session.transfer.foreign import Entry, context
+from harnpy.version import install_command
 
 try:
     from ag_ui.core import RunAgentInput
     from ag_ui.core.version import PROTOCOL_VERSION
     from pydantic import ValidationError
 except ImportError as error:
-    raise ImportError("harnpy.adapters.ag_ui needs AG-UI's package: pip install 'harnpy[ag-ui]'") from error
+    raise ImportError(f"harnpy.adapters.ag_ui needs AG-UI's package: {install_command('ag-ui')}") from error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Sequence

@@ -22,13 +22,14 @@ from harnpy.session.transfer.admission import as_append
 from harnpy.session.transfer.foreign import Growth, Rows
 from harnpy.session.transfer.listed import understood
 from harnpy.storage import HeadQuery, open_store
+from harnpy.version import install_command
 from harnpy.world import World
 
 try:
     from claude_agent_sdk import fold_session_summary
 except ImportError as error:
     raise ImportError(
-        "harnpy.adapters.claude_agent_sdk needs the Claude Agent SDK: pip install 'harnpy[claude-agent-sdk]'"
+        f"harnpy.adapters.claude_agent_sdk needs the Claude Agent SDK: {install_command('claude-agent-sdk')}"
     ) from error
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from functools import lru_cache
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
+from harnpy.version import install_command
+
 try:
     from langgraph.checkpoint.base import (
         WRITES_IDX_MAP,
@@ -22,7 +24,7 @@ try:
         get_checkpoint_metadata,
     )
 except ImportError as error:
-    raise ImportError("harnpy.adapters.langgraph needs LangGraph: pip install 'harnpy[langgraph]'") from error
+    raise ImportError(f"harnpy.adapters.langgraph needs LangGraph: {install_command('langgraph')}") from error
 
 from harnpy.adapters import threads
 from harnpy.adapters.threads import KIND, Namespace, Saved, Thread, ThreadCodec, ThreadRecord, Write

@@ -23,6 +23,7 @@ from harnpy.session.events import (
 from harnpy.session.history import ANY
 from harnpy.session.rewind import LeafMoved
 from harnpy.session.transfer.response_items import to_response_items
+from harnpy.version import install_command
 
 if TYPE_CHECKING:
     from agents.items import TResponseInputItem
@@ -120,7 +121,7 @@ try:
     from agents.memory.session_settings import resolve_session_limit
 except ImportError as error:
     raise ImportError(
-        "harnpy.adapters.openai_agents needs the OpenAI Agents SDK: pip install 'harnpy[openai-agents]'"
+        f"harnpy.adapters.openai_agents needs the OpenAI Agents SDK: {install_command('openai-agents')}"
     ) from error
 
 

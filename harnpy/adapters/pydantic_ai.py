@@ -28,6 +28,7 @@ from harnpy.session.transfer import originals
 from harnpy.session.transfer.listed import with_prompt
 from harnpy.session.transfer.pydantic_ai import TOOL, conversation, messages_of
 from harnpy.storage import HeadQuery, open_store
+from harnpy.version import install_command
 from harnpy.world import World
 
 try:
@@ -41,7 +42,7 @@ try:
     from pydantic_ai.messages import ModelMessagesTypeAdapter
 except ImportError as error:
     raise ImportError(
-        "harnpy.adapters.pydantic_ai needs pydantic-ai: pip install 'harnpy[pydantic-ai]'"
+        f"harnpy.adapters.pydantic_ai needs pydantic-ai: {install_command('pydantic-ai')}"
     ) from error
 
 if TYPE_CHECKING:
@@ -69,7 +70,10 @@ class HarnpyHistory:
 
     async def messages(self) -> list[ModelMessage]:
         """Return the messages of the window, oldest first, for ``message_history=``."""
-        return ModelMessagesTypeAdapter.validate_python(await self._memory.run(_messages))
+        found: list[ModelMessage] = ModelMessagesTypeAdapter.validate_python(
+            await self._memory.run(_messages)
+        )
+        return found
 
     async def add(self, messages: Sequence[ModelMessage]) -> None:
         """Append messages, all or none: those of ``result.new_messages()``."""

@@ -54,7 +54,7 @@ def absence(name: str, present: Container[str]) -> str | None:
 @cache
 def _specified() -> frozenset[str]:
     """Return the names in the specification's list of builtins."""
-    _columns, *lines = shipped.read("spec", "builtins.tsv", in_checkout="docs/spec").rstrip("\n").split("\n")
+    _columns, *lines = shipped.read_specification("builtins.tsv").rstrip("\n").split("\n")
     return frozenset(line.split("\t")[1] for line in lines)
 
 

@@ -7,7 +7,6 @@ import sys
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harnpy import shipped
@@ -88,8 +87,7 @@ class Chapter:
 @cache
 def chapters() -> Mapping[str, Chapter]:
     """Return the chapters by number, `01` to `10`."""
-    files = sorted(Path(shipped.directory("spec", in_checkout=DIRECTORY)).glob("[0-9][0-9]-*.md"))
-    return {file.name[:2]: _chapter(file) for file in files}
+    return {file[:2]: _chapter(file) for file in shipped.specification() if re.match(r"\d\d-.*\.md\Z", file)}
 
 
 def find_section(citation: Citation) -> Section | None:
@@ -122,11 +120,11 @@ def _expand(first: str, last: str | None) -> list[str]:
     return [f"{stem}{number}" for number in range(int(start), int(last.removeprefix(stem)) + 1)]
 
 
-def _chapter(file: Path) -> Chapter:
-    chapter = file.name[:2]
+def _chapter(file: str) -> Chapter:
+    chapter = file[:2]
     sections: dict[str, Section] = {}
     current: Section | None = None
-    for line, code in lines_and_code(file.read_text(encoding="utf-8").split("\n")):
+    for line, code in lines_and_code(shipped.read_specification(file).split("\n")):
         heading = None if code else _HEADING.fullmatch(line)
         level = len(heading["marks"]) if heading else 0
         if heading and heading["number"]:
@@ -141,7 +139,7 @@ def _chapter(file: Path) -> Chapter:
                     chapter, row["number"], row["title"].strip(), current.level + 1, [line], is_row=True
                 )
                 sections[found.number] = found
-    return Chapter(f"{DIRECTORY}/{file.name}", sections)
+    return Chapter(f"{DIRECTORY}/{file}", sections)
 
 
 def lines_and_code(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:

@@ -6,10 +6,19 @@ stop in the middle.
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
+from types import ModuleType
 
-from harnpy.world.unpacking import GZIP, BrotliUnpacker, DataError, GzipUnpacker, Unpacker
+from harnpy.world.unpacking import (
+    GZIP,
+    BrotliUnpacker,
+    DataError,
+    GzipUnpacker,
+    Unpacker,
+    require_brotli,
+)
 
 
 def too_much(most: int) -> DataError:
@@ -39,11 +48,12 @@ def gzip_decompressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
     return _unpacked(GzipUnpacker(), pieces)
 
 
-# Brotli (RFC 7932), by `brotli`: its authors' own binding. Spec: 04 §22.
+# Brotli (RFC 7932), by `brotli`, an extra: its authors' own binding. Spec: 04 §22.
 
 
 def brotli_compressed(pieces: Iterable[bytes], quality: int) -> Iterator[bytes]:
     """Yield a stream that holds ``pieces``. ``quality``: 0 to 11."""
+    require_brotli()
     from brotli import Compressor
 
     packer = Compressor(quality=quality)
@@ -57,20 +67,19 @@ def brotli_decompressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
     return _unpacked(BrotliUnpacker(), pieces)
 
 
-# Zstandard (RFC 8878), by `zstandard`, a binding of its authors' library. Spec: 04 §22.
-#
-# The standard library has one from Python 3.14 on.
+# Zstandard (RFC 8878), by the standard library's module; before Python 3.14 by its backport. Spec: 04 §22.
 
 
-#: Bytes that are unpacked at once. A block of four can hold 128 KiB: that bounds what one step makes.
-_STEP = 512
+#: The most that is unpacked at once.
+_PIECE = 1 << 20
 
 
 def zstd_compressed(pieces: Iterable[bytes], level: int, size: int) -> Iterator[bytes]:
     """Yield one frame that holds ``pieces``, ``size`` bytes, and their checksum. ``level``: -131072 to 22."""
-    from zstandard import ZstdCompressor
-
-    packer = ZstdCompressor(level=level, write_checksum=True).compressobj(size=size)
+    zstd = _zstd()
+    options = {zstd.CompressionParameter.compression_level: level, zstd.CompressionParameter.checksum_flag: 1}
+    packer = zstd.ZstdCompressor(options=options)
+    packer.set_pledged_input_size(size)
     for piece in pieces:
         yield packer.compress(piece)
     yield packer.flush()
@@ -78,20 +87,25 @@ def zstd_compressed(pieces: Iterable[bytes], level: int, size: int) -> Iterator[
 
 def zstd_decompressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the contents of all frames, one after the other. Raises DataError."""
-    from zstandard import ZstdDecompressor, ZstdError
-
-    unpacker = ZstdDecompressor()
-    frame = unpacker.decompressobj()
+    zstd = _zstd()
+    frame = zstd.ZstdDecompressor()
     try:
         for piece in pieces:
-            for at in range(0, len(piece), _STEP):
-                left = piece[at : at + _STEP]
-                while left:
-                    if frame.eof:
-                        frame = unpacker.decompressobj()
-                    yield frame.decompress(left)
-                    left = frame.unused_data if frame.eof else b""
-    except ZstdError:
+            left = piece
+            while left or not (frame.needs_input or frame.eof):
+                if frame.eof:
+                    frame = zstd.ZstdDecompressor()
+                yield frame.decompress(left, _PIECE)
+                left = frame.unused_data
+    except zstd.ZstdError:
         raise DataError("not zstd data, or damaged") from None
     if not frame.eof:
         raise DataError("the data ends too early")
+
+
+def _zstd() -> ModuleType:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd

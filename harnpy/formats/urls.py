@@ -1,7 +1,7 @@
 """URLs into their parts and back, and queries. Spec: 04 §17.
 
-By `ada_url`, the parser of the WHATWG's URL standard that Node.js uses: what a browser makes of a URL is
-what a program gets. `urllib.parse` would pass on hosts and ports that nothing accepts.
+By `can_ada`, a binding of Ada, the parser of the WHATWG's URL standard that Node.js uses: what a browser
+makes of a URL is what a program gets. `urllib.parse` would pass on hosts and ports that nothing accepts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from harnpy.faults import paced, pieces
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ada_url import URL
+    from can_ada import URL
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _AUTHORITY = re.compile(r"[^:]*:[/\\]{2}(?:[^/\\?#]*@)?(\[[^\]/\\?#]*\]?|[^:/\\?#]*)(?::([^/\\?#]*))?")
@@ -51,7 +51,7 @@ def parse(text: str) -> Url:
         scheme=url.protocol[:-1],
         host=url.hostname or None,
         port=int(url.port) if url.port else None,
-        path=url.pathname,
+        path=_path(url),
         query=query if "?" in rest else None,
         fragment=fragment if "#" in url.href else None,
         username=url.username or None,
@@ -88,26 +88,28 @@ def _base(parts: Url) -> URL:
     if host is not None and not _HOST.fullmatch(host):
         raise UrlError(f"invalid host '{host}'")
     url = _parsed(f"{scheme}://{host or ''}")
-    url.pathname = parts.path
+    url.pathname = parts.path.replace("^", "%5E")
     return url
 
 
 def _set(url: URL, name: str, value: str) -> None:
-    try:
-        setattr(url, name, value)
-    except ValueError:
-        if name == "port" and not _is_port(value):
-            raise UrlError(f"invalid port '{value}'") from None
-        raise UrlError(f"{url.href} can't have a {name}") from None
+    if name == "port" and not _is_port(value):
+        raise UrlError(f"invalid port '{value}'")
+    if not url.hostname or url.protocol == "file:":  # a setter would change nothing, in silence
+        raise UrlError(f"{url.href} can't have a {name}")
+    setattr(url, name, value)
 
 
 def _parsed(text: str) -> URL:
-    from ada_url import URL
+    from can_ada import parse
 
     try:
-        return URL(text)
-    except ValueError:
+        url = parse(text)
+    except (ValueError, TypeError):  # the latter for half a character
         raise UrlError(_why(text)) from None
+    if "^" in url.pathname:  # encoded by the standard since the end of 2024, and not yet by Ada 3.0
+        url.pathname = url.pathname.replace("^", "%5E")
+    return url
 
 
 def _why(text: str) -> str:
@@ -119,6 +121,12 @@ def _why(text: str) -> str:
     if not host:
         return "empty host"
     return f"invalid port '{port}'" if port and not _is_port(port) else f"invalid host '{host}'"
+
+
+def _path(url: URL) -> str:
+    """Return the path; the space that ends one without a host is encoded, as the standard has it by now."""
+    path: str = url.pathname
+    return f"{path[:-1]}%20" if path.endswith(" ") else path
 
 
 def _is_port(text: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from harnpy.faults import Fault, MisuseError, NamedFault
 from harnpy.formats.dicts import Dict, Options
 from harnpy.formats.display import display
+from harnpy.version import install_command
 
 # How calls of MCP servers fail. Spec: 07 §15.1.
 
@@ -63,7 +64,7 @@ def require_sdk() -> None:
     try:
         import mcp_types  # noqa: F401
     except ImportError:
-        raise ConnectionFault("MCP servers need the official SDK: pip install 'harnpy[mcp]'") from None
+        raise ConnectionFault(f"MCP servers need the official SDK: {install_command('mcp')}") from None
 
 
 # What is to be known of a server to connect to it. Spec: 07 §15.1.

@@ -9,6 +9,7 @@ import os.path
 import re
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
@@ -21,6 +22,7 @@ from harnpy.net.multipart import Part, chosen_boundary, encoded_form, form_conte
 from harnpy.version import __version__
 from harnpy.world.connections import USUAL, Settings
 from harnpy.world.egress import redacted_url
+from harnpy.world.unpacking import has_brotli
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -291,7 +293,11 @@ def _status(value: object) -> int:
 
 _TIMEOUT = 30.0
 _REDIRECTS = 10
-_ENCODINGS = "gzip, deflate, br"
+
+
+@cache
+def _encodings() -> str:
+    return "gzip, deflate, br" if has_brotli() else "gzip, deflate"
 
 
 class Disk(Protocol):
@@ -342,7 +348,7 @@ def read_request(name: str, method: str, url: str, options: Dict, disk: Disk, mo
     headers = {
         "accept": "*/*",
         "user-agent": f"harnpy/{__version__}",
-        **({"accept-encoding": _ENCODINGS} if decompress else {}),
+        **({"accept-encoding": _encodings()} if decompress else {}),
         **({"content-type": content_type} if content_type else {}),
         **_authorization(given, target.authorization),
         **_headers(given),

@@ -22,6 +22,7 @@ from harnpy.net.http_request import Disk, Request, check_header, read_request
 from harnpy.net.http_sessions import C, Clients, Closing
 from harnpy.net.inbox import Inbox, Script
 from harnpy.net.sse import Event, Opened, Reconnecting, Source
+from harnpy.version import install_command
 from harnpy.world.connections import Message
 from harnpy.world.egress import Egress, redacted_url
 
@@ -311,8 +312,13 @@ class WebSockets(_Connected[Socket]):
         Raises `WebSocketError`, `EgressBlocked`, and what the permission to send does.
         """
         from harnpy.world.connections import Failed, too_slow
-        from harnpy.world.websocket import NotSwitched, connect
 
+        try:
+            from harnpy.world.websocket import NotSwitched, connect
+        except ModuleNotFoundError as error:
+            if error.name != "websockets":
+                raise
+            raise WebSocketError(f"needs the package 'websockets': {install_command('websocket')}") from None
         request = asked.request
         try:
             async with timeout(request.whole):

@@ -88,7 +88,7 @@ def _file(files: Files, path: str) -> Place:
 
 def bundled_names() -> list[str]:
     """Return what `import "std/…"` may name, sorted."""
-    top = shipped.directory("stdlib")
+    top = shipped.library()
     files = (file.removeprefix(top).lstrip("/") for file in RealFiles().files_under(top))
     return sorted(BUNDLED + file.removesuffix(EXTENSION) for file in files if file.endswith(EXTENSION))
 
@@ -102,7 +102,7 @@ def _bundled(path: str) -> Place | None:
     parts = path.removeprefix(BUNDLED).split("/")
     if not all(part.isidentifier() for part in parts):
         return None
-    file = os.path.join(shipped.directory("stdlib"), *parts) + EXTENSION
+    file = os.path.join(shipped.library(), *parts) + EXTENSION
     return Place(f"<stdlib>/{'/'.join(parts)}{EXTENSION}", file, True) if RealFiles().is_file(file) else None
 
 

@@ -1,6 +1,6 @@
 """Egress rules: how they are written, which one applies, and what hosts and addresses mean. Pure.
 
-Hosts are read by `ada_url`, as `url_parse` reads URLs: `0x7f.1`, `2130706433`, `１２７。0.0.1` and
+Hosts are read by `can_ada`, as `url_parse` reads URLs: `0x7f.1`, `2130706433`, `１２７。0.0.1` and
 `0177.0.0.1` are all `127.0.0.1`, an international name is its `xn--` form. Spec: 04 §21.4.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
 
-from ada_url import URL
+from can_ada import parse
 
 from harnpy.faults import NamedFault, look, paced
 
@@ -42,8 +42,8 @@ class Place(NamedTuple):
 def place_of(url: str) -> Place | None:
     """Return where a URL leads, on its scheme's port unless it names one; None when that can't be read."""
     try:
-        read = URL(url)
-    except ValueError:
+        read = parse(url)
+    except (ValueError, TypeError):  # the latter for half a character
         return None
     host = host_in(read.hostname)
     port = int(read.port) if read.port else _PORTS.get(read.protocol[:-1])
@@ -58,8 +58,8 @@ def host_in(text: str) -> str | None:
         return None
     try:
         # Only special schemes have their hosts made canonical.
-        return URL(f"http://{text}/").hostname.strip("[]").rstrip(".") or None
-    except ValueError:
+        return parse(f"http://{text}/").hostname.strip("[]").rstrip(".") or None
+    except (ValueError, TypeError):
         return None
 
 

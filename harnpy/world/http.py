@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from harnpy.version import install_command
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from http.cookiejar import CookieJar
@@ -136,7 +138,7 @@ class RealListening:
         try:
             from harnpy.world.web_server import listen
         except ImportError as error:
-            if error.name not in ("uvicorn", "h11"):
+            if error.name not in ("uvicorn", "h11", "websockets"):
                 raise
-            raise ImportError("listening needs the 'serve' package: pip install 'harnpy[serve]'") from error
+            raise ImportError(f"listening needs the extra 'serve': {install_command('serve')}") from error
         return await listen(application, place)

@@ -9,7 +9,14 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from harnpy.world.unpacking import BrotliUnpacker, DataError, DeflateUnpacker, GzipUnpacker, Unpacker
+from harnpy.world.unpacking import (
+    BrotliUnpacker,
+    DataError,
+    DeflateUnpacker,
+    GzipUnpacker,
+    Unpacker,
+    has_brotli,
+)
 
 # Following redirects without handing credentials to whoever a response points to.
 #
@@ -26,7 +33,8 @@ HARMLESS = frozenset(
 #: Under this key a request's `extensions` may have how many redirects are followed.
 MOST_REDIRECTS = "max_redirects"
 
-#: How the codings of `content-encoding` are unpacked; others are left as they are.
+#: How the codings of `content-encoding` are unpacked; others are left as they are, and so is
+#: Brotli without its package.
 _UNPACKERS: Mapping[str, Callable[[], Unpacker]] = {
     "gzip": GzipUnpacker,
     "x-gzip": GzipUnpacker,
@@ -75,7 +83,7 @@ def _unpack(response: Any) -> None:
     httpx2 itself takes the first member of gzip data for all of it, and data that ends too early for whole.
     """
     codings = response.headers.get_list("content-encoding", split_commas=True)
-    names = [name for name in map(str.strip, map(str.lower, reversed(codings))) if name in _UNPACKERS]
+    names = [name for name in map(str.strip, map(str.lower, reversed(codings))) if _is_known(name)]
     if not names or hasattr(response, "_content") or "aiter_bytes" in vars(response):
         return
 
@@ -98,6 +106,10 @@ def _unpack(response: Any) -> None:
             raise httpx2.DecodingError(str(error), request=response.request) from None
 
     response.aiter_bytes = aiter_bytes
+
+
+def _is_known(coding: str) -> bool:
+    return coding in _UNPACKERS and (coding != "br" or has_brotli())
 
 
 def _through(unpackers: Sequence[Unpacker], piece: bytes) -> Iterator[bytes]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Protocol
 
 from harnpy.faults import NamedMisuse
+from harnpy.version import install_command
 
 #: `zlib`'s word for the gzip format.
 GZIP = 31
@@ -86,10 +88,22 @@ class DeflateUnpacker:
             raise DataError("the data ends too early")
 
 
+def has_brotli() -> bool:
+    """Return whether the package of the extra `brotli` is installed."""
+    return find_spec("brotli") is not None
+
+
+def require_brotli() -> None:
+    """Raise DataError unless the package of the extra `brotli` is installed."""
+    if not has_brotli():
+        raise DataError(f"needs the package 'brotli': {install_command('brotli')}")
+
+
 class BrotliUnpacker:
     """Brotli: the content of one stream."""
 
     def __init__(self) -> None:
+        require_brotli()
         from brotli import Decompressor
 
         self._stream = Decompressor()

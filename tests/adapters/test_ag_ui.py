@@ -10,13 +10,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-pytest.importorskip("ag_ui")
-
 from ag_ui.core import Event
 from ag_ui.core import Message as AgUiMessage
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from harnpy import AgentDef, LoopFactory, tool

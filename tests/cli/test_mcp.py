@@ -9,6 +9,7 @@ import pytest
 
 from harnpy.cli.commands import mcp
 from harnpy.cli.main import main
+from harnpy.version import install_command
 
 OPTIONS = ("--transport", "http", "--bind", "127.0.0.1:0")
 
@@ -59,7 +60,7 @@ def test_without_the_sdk(
     file.write_text("pub fn f() { }")
     assert main(["mcp", "serve", str(file)]) == 1
     assert capsys.readouterr().err == (
-        "error: `harnpy mcp serve` needs the MCP SDK: pip install 'harnpy[mcp]'\n"
+        f"error: `harnpy mcp serve` needs the MCP SDK: {install_command('mcp')}\n"
     )
 
 

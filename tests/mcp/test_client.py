@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ from harnpy.mcp.server_spec import (
     read_server_spec,
 )
 from harnpy.mcp.transports import Stdio
+from harnpy.version import install_command
 from harnpy.world import World
 from tests.support import wait_until
 
@@ -254,7 +256,7 @@ def test_a_description_that_lacks_something(given: Any, message: str) -> None:
 
 def test_without_the_sdk_one_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp_types", None)
-    with pytest.raises(ConnectionFault, match=r"official SDK: pip install 'harnpy\[mcp\]'$"):
+    with pytest.raises(ConnectionFault, match=re.escape(f"official SDK: {install_command('mcp')}") + "$"):
         using(lambda client: client.tools())
 
 

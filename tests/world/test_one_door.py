@@ -40,6 +40,7 @@ EXCEPTIONS = {
     "check/explanations/__init__.py": "the texts about diagnostics, which are shipped with the interpreter",
     "syntax/build.py": "makes that table when the package is built",
     "formats/time_zones.py": "reads the zones that come with the interpreter, in another package",
+    "version.py": "finds the folder that the interpreter's own package was installed from",
     "shipped.py": "finds the grammar and the library that are shipped with the interpreter",
     "llm/configuration/prices.py": "the table of prices is shipped with the interpreter, too",
     "storage/": "a store is a medium itself: files, locks and connections that no program asks for",

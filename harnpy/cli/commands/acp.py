@@ -12,6 +12,7 @@ import click
 from harnpy.cli import FAILED, OK
 from harnpy.cli.command_options import trust_option
 from harnpy.cli.console import complain
+from harnpy.version import install_command
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -30,10 +31,10 @@ def command(agent: str, store: str | None, debug: bool) -> int:
     """Serve AGENT to the editor that starts this command, over stdin and stdout, until it disconnects.
 
     AGENT is a Harn file with `pub fn agent()` or a pipeline, or NAME of a table [agents.NAME] in harn.toml.
-    Needs the extra: pip install 'harnpy[acp]'.
+    Needs the extra `acp`.
     """
     if find_spec("acp") is None:
-        complain("error: `harnpy acp` needs the Agent Client Protocol's library: pip install 'harnpy[acp]'")
+        complain(f"error: `harnpy acp` needs the Agent Client Protocol's library: {install_command('acp')}")
         return FAILED
     from harnpy.cli.console import report_failure
     from harnpy.cli.process import take_streams

@@ -13,6 +13,7 @@ from harnpy.cli import FAILED, OK
 from harnpy.cli.command_options import site_options, trust_option
 from harnpy.cli.console import complain
 from harnpy.cli.usage import Group
+from harnpy.version import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 @click.group("mcp", cls=Group, short_help="Serve a Harn file to MCP clients.")
 def command() -> None:
-    """The Model Context Protocol. Needs the extra: pip install 'harnpy[mcp]'."""
+    """The Model Context Protocol. Needs the extra `mcp`."""
 
 
 @command.command("serve", short_help="Serve a file's functions as tools.")
@@ -60,7 +61,7 @@ def serve(
     its parameters and result. FILE is loaded once; calls run concurrently, each in a task of its own.
     """
     if find_spec("mcp") is None:
-        complain("error: `harnpy mcp serve` needs the MCP SDK: pip install 'harnpy[mcp]'")
+        complain(f"error: `harnpy mcp serve` needs the MCP SDK: {install_command('mcp')}")
         return FAILED
     if transport == "stdio":
         return _serve(file, _stdio(), sessions, debug)

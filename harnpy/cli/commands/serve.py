@@ -13,6 +13,7 @@ import click
 from harnpy.cli import FAILED, OK
 from harnpy.cli.command_options import site_options, trust_option
 from harnpy.cli.console import complain, one_line
+from harnpy.version import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,8 +57,8 @@ def command(**given: Any) -> int:
     """Serve the sessions and runs of a store: an HTTP API under /v1, the portal at /.
 
     An AGENT is a Harn file with a `pub fn agent()` or a pipeline, or the name of a table [agents.NAME] in
-    harn.toml; the first one answers in sessions that name none. Needs the extra: pip install
-    'harnpy[serve]'. `harnpy serve mcp FILE` is `harnpy mcp serve FILE`, `harnpy serve acp AGENT` is `harnpy
+    harn.toml; the first one answers in sessions that name none. Needs the extra `serve`.
+    `harnpy serve mcp FILE` is `harnpy mcp serve FILE`, `harnpy serve acp AGENT` is `harnpy
     acp AGENT`. SIGTERM or SIGINT ends it; a second signal doesn't wait.
     """
     return _serve(**given)
@@ -81,7 +82,7 @@ def _serve(
 ) -> int:
     missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
     if missing:
-        complain(f"error: `harnpy serve` needs {' and '.join(missing)}: pip install 'harnpy[serve]'")
+        complain(f"error: `harnpy serve` needs {' and '.join(missing)}: {install_command('serve')}")
         return FAILED
     from harnpy.cli.console import report_failure
     from harnpy.cli.project_setup import bind_project

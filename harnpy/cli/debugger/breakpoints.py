@@ -94,7 +94,7 @@ class Breakpoints:
 def path_of(unit: Unit) -> str:
     """The path of a unit's file; of a unit without one, such as stdin, its name."""
     if unit.file.startswith(_BUNDLED):
-        return os.path.realpath(os.path.join(shipped.directory("stdlib"), unit.file.removeprefix(_BUNDLED)))
+        return os.path.realpath(os.path.join(shipped.library(), unit.file.removeprefix(_BUNDLED)))
     return unit.file if unit.file.startswith("<") else os.path.realpath(unit.file)
 
 

@@ -443,7 +443,7 @@ class _Debug(click.Command):
     """Its help has that of the commands at a stop, too."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        lines = ("", "Commands, while the program is stopped:", *HELP.splitlines())
+        lines = ("", "Commands, while the program is stopped:", *HELP.split("\n"))
         folded = (part for line in lines for part in console.fold(line, formatter.width))
         formatter.write("".join(f"{line}\n" for line in folded))
 

@@ -1,7 +1,8 @@
 """JSON Web Tokens, signed and verified (RFC 7515, RFC 7519). Spec: 04 §16.3.
 
 A token is verified with the algorithm that the caller names, never with the one that it names itself. Keys
-and signatures are `cryptography`'s; ES256 is deterministic (RFC 6979), so that a run can be repeated.
+and signatures are `cryptography`'s, an extra; ES256 is deterministic (RFC 6979), so that a run can be
+repeated.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import NamedFault, NamedMisuse
 from harnpy.formats.crypto.encodings import EncodingError, from_base64url, to_base64url
-from harnpy.formats.crypto.primitives import equal_in_constant_time, hmac_sha256
+from harnpy.formats.crypto.primitives import equal_in_constant_time, hmac_sha256, require
 from harnpy.formats.json import JsonError, parse_json
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def signed(algorithm: str, claims: str, private_key: str) -> str:
     """
     if algorithm not in ("ES256", "RS256"):
         raise SigningError(f"unsupported algorithm `{algorithm}`; expected ES256 or RS256")
+    require("cryptography")
     key = _private_key(algorithm, private_key)
     content = f"{_part(_header(algorithm))}.{_part(claims)}"
     try:
@@ -106,6 +108,7 @@ def _check_signature(algorithm: str, key: str, content: bytes, signature: bytes)
         expected = hmac_sha256(_secret(key), [content])
         valid = equal_in_constant_time(expected, signature)
     else:
+        require("cryptography")
         valid = _is_signature(_public_key(algorithm, key), content, signature)
     if not valid:
         raise TokenRefused("invalid signature")

@@ -1,6 +1,7 @@
 """Cryptographic primitives: digests, message authentication codes, keys, and certificates for tests.
 
-Keys and certificates are `cryptography`'s, imported on first use. Spec: 04 §16.2, §16.3, §21.5.
+Keys and certificates are `cryptography`'s, an extra that is imported on first use.
+Spec: 04 §16.2, §16.3, §21.5.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Protocol
 
 from harnpy.faults import NamedFault, paced
 from harnpy.formats.crypto.encodings import EncodingError, from_hex
+from harnpy.version import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,6 +27,15 @@ if TYPE_CHECKING:
     class _Hash(Protocol):
         def update(self, data: bytes, /) -> object: ...
         def hexdigest(self) -> str: ...
+
+
+def require(package: str) -> None:
+    """Raise `NamedFault` unless a package of the extra `crypto` is installed."""
+    try:
+        import_module(package)
+    except ImportError:
+        raise NamedFault(f"needs the package '{package}': {install_command('crypto')}") from None
+
 
 # Digests and message authentication codes. Spec: 04 §16.2.
 #
@@ -53,6 +65,7 @@ def equal_in_constant_time(a: bytes, b: bytes) -> bool:
 
 def _new(algorithm: str) -> _Hash:
     if algorithm == "blake3":
+        require("blake3")
         from blake3 import blake3
 
         return blake3()
@@ -85,6 +98,7 @@ def ed25519_signature(private: str, message: bytes) -> str:
 
 def ed25519_verifies(public: str, message: bytes, signature: str) -> bool:
     """Return whether ``signature`` is that of ``message``; False too for what is no key or no signature."""
+    require("cryptography")
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -103,6 +117,7 @@ def x25519_pair(secret: bytes) -> dict[str, str]:
 
 def x25519_agreement(private: str, public: str) -> str:
     """Return the secret that the owners of both keys share, 64 digits. Raises KeyFault."""
+    require("cryptography")
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
     peer = X25519PublicKey.from_public_bytes(_key("public key", public))
@@ -119,12 +134,14 @@ def _pair(secret: bytes, key: Ed25519PrivateKey | X25519PrivateKey) -> dict[str,
 
 
 def _ed25519(secret: bytes) -> Ed25519PrivateKey:
+    require("cryptography")
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     return Ed25519PrivateKey.from_private_bytes(secret)
 
 
 def _x25519(secret: bytes) -> X25519PrivateKey:
+    require("cryptography")
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
     return X25519PrivateKey.from_private_bytes(secret)
@@ -158,6 +175,7 @@ def self_signed(hosts: Sequence[str], secret: bytes, now: float) -> tuple[str, s
     """
     if len(hosts) > _MOST_HOSTS:
         raise ValueError("too many names")
+    require("cryptography")
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

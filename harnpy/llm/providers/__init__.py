@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from harnpy.faults import MisuseError, OptionError
 from harnpy.llm.call_options import Caps
 from harnpy.llm.reply import Reply
+from harnpy.version import install_command
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -96,8 +97,8 @@ def make_provider(
         package = (error.name or "").partition(".")[0]
         if package not in dialect.packages:
             raise
-        installed = f"pip install 'harnpy[{dialect.extra}]'"
-        raise OptionError(f"provider '{config.name}' needs the '{package}' package: {installed}") from None
+        command = install_command(dialect.extra)
+        raise OptionError(f"provider '{config.name}' needs the '{package}' package: {command}") from None
     return made
 
 

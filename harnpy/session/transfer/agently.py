@@ -18,6 +18,7 @@ from harnpy.session.registers import ACTIVE, METADATA, check_transition
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import NewLog
 from harnpy.session.view import SAVES_BEFORE
+from harnpy.version import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,7 +95,7 @@ def _json(text: str) -> Any:
     try:
         import json5
     except ImportError:
-        raise ValueError("this isn't plain JSON; to read JSON5, pip install 'harnpy[import]'") from None
+        raise ValueError(f"this isn't plain JSON; to read JSON5: {install_command('import')}") from None
     try:
         return json5.loads(text)
     except (ValueError, RecursionError):

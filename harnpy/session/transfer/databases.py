@@ -27,6 +27,7 @@ from harnpy.session.transfer.response_items import (
     from_response_output,
     from_response_parts,
 )
+from harnpy.version import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -87,7 +88,7 @@ def opened(path: str, world: World) -> Iterator[Query]:
         try:
             psycopg: Any = import_module("psycopg")
         except ImportError:
-            raise TransferError("this needs psycopg: pip install 'harnpy[postgres]'") from None
+            raise TransferError(f"this needs psycopg: {install_command('postgres')}") from None
         error, connect = psycopg.Error, partial(psycopg.connect, path, autocommit=True)
     else:
         if not world.files.is_file(path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harnpy.storage.errors import StorageError
+from harnpy.version import install_command
 
 if TYPE_CHECKING:
     from harnpy.storage.contract import Store
@@ -22,7 +23,7 @@ def open_postgres(url: StoreUrl, machine: Machine) -> Store:
         import psycopg
         import psycopg_pool
     except ImportError as error:
-        raise StorageError(f"{url} needs psycopg: pip install 'harnpy[postgres]'") from error
+        raise StorageError(f"{url} needs psycopg: {install_command('postgres')}") from error
     del psycopg, psycopg_pool
     from harnpy.storage.postgres.store import PostgresStore
 

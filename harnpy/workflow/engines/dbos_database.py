@@ -20,6 +20,7 @@ from msgspec import convert
 from msgspec.json import decode
 
 from harnpy.storage.opening import parse_url, shown
+from harnpy.version import install_command
 from harnpy.workflow.engines.attempt import LEFT
 from harnpy.workflow.engines.contract import (
     CANCELLED,
@@ -45,7 +46,7 @@ try:
     from sqlalchemy import URL
     from sqlalchemy.exc import DataError, IntegrityError, ProgrammingError, SQLAlchemyError
 except ImportError as missing:
-    raise RunError("engine 'dbos' needs: pip install 'harnpy[dbos]'") from missing
+    raise RunError(f"engine 'dbos' needs: {install_command('dbos')}") from missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import ssl
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.builtins.net.sse_server import streams_of
+from harnpy.version import install_command
 from harnpy.vm.errors import LimitExceeded, VmError
 from harnpy.vm.limits import Limits
 from harnpy.world import World
@@ -157,7 +159,7 @@ def test_an_address_that_is_taken_and_other_mistakes() -> None:
 def test_without_uvicorn_a_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.delitem(sys.modules, "harnpy.world.web_server", raising=False)
-    with pytest.raises(VmError, match=r"http_server_listen: .* pip install 'harnpy\[serve\]'"):
+    with pytest.raises(VmError, match=r"http_server_listen: .*" + re.escape(install_command("serve"))):
         Vm().run_source("http_server_listen(http_server())")
 
 

@@ -21,6 +21,7 @@ from harnpy.llm.providers import Connections, make_provider
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
 from harnpy.llm.waiting import Blocking
+from harnpy.version import install_command
 from harnpy.world.clock import RealClock
 from harnpy.world.http import RealHttp
 from tests.llm.wire import ANTHROPIC, GEMINI, KEY, OPENAI, RESPONSES, Call, Fail, Raw, Say, Silence, Wire
@@ -954,7 +955,7 @@ def test_a_missing_package_is_named(
     forget(f"harnpy.llm.providers.{'anthropic' if protocol == ANTHROPIC else 'openai_compatible'}")
     with pytest.raises(OptionError) as caught:
         make_provider(ProviderConfig("acme", "http://x", "bearer", KEY, protocol=protocol), RealHttp())
-    text = f"provider 'acme' needs the '{protocol}' package: pip install 'harnpy[{protocol}]'"
+    text = f"provider 'acme' needs the '{protocol}' package: {install_command(protocol)}"
     assert caught.value.message == text
 
 

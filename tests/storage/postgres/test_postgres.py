@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 import time
@@ -25,6 +26,7 @@ from harnpy.storage.errors import (
 )
 from harnpy.storage.leases import Machine
 from harnpy.storage.opening import parse_url
+from harnpy.version import install_command
 from tests.storage.notes import NOTES, Note, Notes, notes
 from tests.storage.postgres.cutting import TO_CLIENT, TO_SERVER, Cutter, cutter, waiting
 
@@ -196,7 +198,7 @@ class TestErrors:
 
     def test_without_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "psycopg", None)
-        with pytest.raises(StorageError, match=r"needs psycopg: pip install 'harnpy\[postgres\]'"):
+        with pytest.raises(StorageError, match=re.escape(f"needs psycopg: {install_command('postgres')}")):
             open_store("postgresql://h/db")
 
     def test_tables_of_a_newer_harnpy_are_refused_untouched(

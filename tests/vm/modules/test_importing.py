@@ -239,7 +239,7 @@ def test_a_path_that_can_be_no_file(write: Write, tmp_path: Path) -> None:
 def test_a_broken_bundled_module_is_named(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shipped, "directory", lambda _: str(tmp_path))
+    monkeypatch.setattr(shipped, "library", lambda: str(tmp_path))
     write("broken.harn", "pub fn f( {")
     write("unended.harn", 'let x = "')
     for name, stage in (("broken", "parse"), ("unended", "lex")):

@@ -17,6 +17,7 @@ import pytest
 from msgspec import to_builtins
 
 from harnpy.storage.errors import LeaseHeld, LeaseLost
+from harnpy.version import install_command
 from harnpy.workflow.engines import open_engine
 from harnpy.workflow.engines.contract import (
     CANCELLED,
@@ -207,7 +208,7 @@ except Exception as error:
         process = popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
         assert (
             process.communicate(timeout=PATIENCE)[0]
-            == "RunError engine 'dbos' needs: pip install 'harnpy[dbos]'\n"
+            == f"RunError engine 'dbos' needs: {install_command('dbos')}\n"
         )
 
     def test_nothing_else_imports_it(self) -> None:
