@@ -168,7 +168,9 @@ def main(argv: Sequence[str], stopping: Stopping | None = None) -> int:
         from harnpy.cli.console import columns, fold
 
         width = min(columns() or _WIDTH, _WIDTH)
-        sys.stdout.writelines(part + "\n" for line in _HELP.removesuffix("\n").split("\n") for part in fold(line, width))
+        sys.stdout.writelines(
+            part + "\n" for line in _HELP.removesuffix("\n").split("\n") for part in fold(line, width)
+        )
         return OK
     if options.memory is not None or options.time is not None:
         from harnpy.cli.bounds import run_bounded
