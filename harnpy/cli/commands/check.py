@@ -14,6 +14,7 @@ import click
 from harnpy import Vm
 from harnpy.check.allow import silenced
 from harnpy.check.explanations import Explanation, explanations, families, page
+from harnpy.check.lint.requested import LintSettings
 from harnpy.check.lint.rules import lint
 from harnpy.check.lint.settings import Settings
 from harnpy.checking import Checker
@@ -22,8 +23,8 @@ from harnpy.cli.command_options import trust_option, unbuilt_options
 from harnpy.cli.console import complain, say_folded
 from harnpy.cli.project_setup import bind_manifest
 from harnpy.cli.reports import Report, report, report_options
-from harnpy.cli.source_files import LintSettings, Manifests, consumed_names, nearest_manifest, program_files
-from harnpy.formats.manifest import Manifest
+from harnpy.cli.source_files import consumed_names, manifests, program_files
+from harnpy.formats.manifest import Manifest, nearest_manifest
 from harnpy.formats.suggestions import nearest_at_run_time
 from harnpy.formats.templates import assets
 from harnpy.project import project_root
@@ -220,10 +221,10 @@ class _NoWorkspace(Exception):
 def _workspace(targets: Sequence[Path]) -> Iterator[Path]:
     """The pipelines of the manifest that is nearest to the first target. Raises _NoWorkspace."""
     start = str(targets[0]) if targets else "."
-    manifest = nearest_manifest(start)
+    manifest = nearest_manifest(RealFiles(), start)
     if manifest is None:
         raise _NoWorkspace("--workspace could not find a harn.toml walking up from the target(s)")
-    paths = Manifests().table("workspace", start, required=True).get("pipelines")
+    paths = manifests().table("workspace", start, required=True).get("pipelines")
     if not isinstance(paths, list) or not paths:
         raise _NoWorkspace("--workspace requires `[workspace].pipelines` in the nearest harn.toml")
     yield from (Path(manifest).parent / str(path) for path in paths)
@@ -236,8 +237,8 @@ class _Checking:
         self._strict_types = strict_types
         self._severity = severity
         self._told = told
-        self._lint_settings = LintSettings()
-        self._manifests = Manifests()
+        self._manifests = manifests()
+        self._lint_settings = LintSettings(self._manifests)
         self._vms: dict[str | None, Vm] = {}
         self._checkers: dict[tuple[Vm, bool], Checker] = {}
 
@@ -262,7 +263,7 @@ class _Checking:
             if not found:
                 self._told.say(f"{file}: ok")
             if any(each.severity == "error" for each in found) or (
-                found and self._lint_settings.strict(file)
+                found and self._lint_settings.strict(str(file))
             ):
                 status = FAILED
         return status
@@ -299,7 +300,7 @@ class _Checking:
         """Return the findings of lint and preflight."""
         vm, directory = self._vm(file), str(file.absolute().parent)
         imports = vm.imports_of(source, directory)
-        disabled = self._lint_settings.of(file).disabled
+        disabled = self._lint_settings.of(str(file)).disabled
         findings = lint(
             source,
             program,
