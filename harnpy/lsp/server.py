@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, BinaryIO, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from lsprotocol import types as lsp
 from pygls.exceptions import (
@@ -25,11 +26,19 @@ from pygls.server import JsonRPCServer
 from harnpy.lsp import capabilities
 from harnpy.lsp.diagnostics import diagnostics
 from harnpy.lsp.document import Document
+from harnpy.lsp.linting import Advice, Linter, Question, question
 from harnpy.lsp.uris import path_of
 from harnpy.lsp.workspace import Workspace
+from harnpy.project import MANIFEST
 from harnpy.version import __version__
 
+if TYPE_CHECKING:
+    from harnpy.check.findings import Finding
+
 log = logging.getLogger("harnpy.lsp")
+
+#: How long nothing must come from the client before whole files are linted, in seconds.
+_IDLE = 0.3
 
 _Params = TypeVar("_Params")
 
@@ -86,6 +95,12 @@ class LanguageServer:
         self.workspace = Workspace()
         self.client = lsp.ClientCapabilities()
         self._unpublished: set[str] = set()
+        #: What waits for the linter, whose thread it is, whether it is at work, and when it begins.
+        self._unlinted: set[str] = set()
+        self._linter = Linter()
+        self._thread = ThreadPoolExecutor(1, "harnpy-lint")
+        self._is_linting = False
+        self._idle: asyncio.TimerHandle | None = None
         self._status = 1
         answers: dict[str, Callable[[Any], Any]] = {
             lsp.INITIALIZE: self._initialize,
@@ -101,14 +116,26 @@ class LanguageServer:
             lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: self._changed_folders,
         }
         for method, answer in answers.items():
-            self._rpc.feature(method)(_handler(answer))
+            self._rpc.feature(method)(_handler(self._busy(answer)))
         for method, feature in capabilities.features().items():
-            self._rpc.feature(method)(_handler(self._answering(feature)))
+            self._rpc.feature(method)(_handler(self._busy(self._answering(feature))))
 
     def run(self, reader: BinaryIO, writer: BinaryIO) -> int:
         """Serve until the client ends it; return the exit status, 0 if it did so in order (12 §1.1)."""
         self._rpc.start_io(reader, writer)
+        self._thread.shutdown(wait=False, cancel_futures=True)
         return self._status
+
+    def _busy(self, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Let the linter wait until some time after each message."""
+
+        def answered(params: Any) -> Any:
+            try:
+                return answer(params)
+            finally:
+                self._lint_later()
+
+        return answered
 
     def _answering(self, feature: Callable[..., Any]) -> Callable[[Any], Any]:
         """A feature takes the workspace, the document if the request has one, and the request."""
@@ -179,6 +206,8 @@ class LanguageServer:
         self._refresh_importers(uri)
 
     def _changed_on_disk(self, params: lsp.DidChangeWatchedFilesParams) -> None:
+        if any(change.uri.endswith(f"/{MANIFEST}") for change in params.changes):
+            self.workspace.read_manifests()
         self._refresh_importers("")
 
     def _changed_folders(self, params: lsp.DidChangeWorkspaceFoldersParams) -> None:
@@ -212,6 +241,47 @@ class LanguageServer:
                     lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS,
                     lsp.PublishDiagnosticsParams(uri, found, document.version),
                 )
+                self._unlinted.add(uri)
+        self._lint_later()
+
+    # --- the linter, while nobody types ------------------------------------------------------------
+
+    def _lint_later(self) -> None:
+        """Begin once nothing has come for a while."""
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+        if self._unlinted and not self._is_linting:
+            self._idle = asyncio.get_running_loop().call_later(_IDLE, self._lint)
+
+    def _lint(self) -> None:
+        """Lint the next document, in the linter's thread."""
+        uri = min(self._unlinted)
+        self._unlinted.discard(uri)
+        document = self.workspace.documents.get(uri)
+        if document is None:
+            self._lint_later()
+            return
+        self._is_linting = True
+        asked = question(self.workspace, document)
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(self._thread, self._linter.findings, asked)
+        work.add_done_callback(lambda done: self._linted(uri, asked, done))
+
+    def _linted(self, uri: str, asked: Question, done: asyncio.Future[list[Finding]]) -> None:
+        """Publish what the linter has found, unless the text is another one by now."""
+        self._is_linting = False
+        if not done.cancelled():
+            error = done.exception()
+            document = self.workspace.documents.get(uri)
+            if error is not None:
+                log.error("%s could not be linted", uri, exc_info=error)
+            elif document is not None and document.source == asked.source:
+                document.advice = Advice(document, done.result())
+                found = diagnostics(self.workspace, document)
+                params = lsp.PublishDiagnosticsParams(uri, found, document.version)
+                self._protocol.notify(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
+        self._lint_later()
 
 
 def _nothing(params: object) -> None:

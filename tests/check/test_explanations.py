@@ -13,9 +13,10 @@ import pytest
 from harnpy import Vm
 from harnpy.check.explanations import AT_RUN_TIME, Explanation, Family, explanations, families, page
 from harnpy.check.lint.rules import RULES
-from harnpy.cli.commands import check
-from harnpy.syntax.diagnostic import Diagnostic
+from harnpy.preflight import preflight_findings
+from harnpy.syntax.diagnostic import Diagnostic, Lines
 from harnpy.syntax.parser import parse
+from harnpy.vm.modules import Modules
 from tests.check.programs import diagnostics
 
 ROOT = Path(__file__).parents[2]
@@ -78,7 +79,11 @@ def _preflight(program: str, directory: Path) -> list[Diagnostic]:
     for name, text in zip(parts[::2], parts[1::2], strict=True):
         (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_text(text, encoding="utf-8")
-    return list(check.preflight_findings(Vm(), parse(parts[-1]), directory / parts[-2], parts[-1], "error"))
+    vm, file = Vm(), directory / parts[-2]
+    found = preflight_findings(
+        vm, vm.state(Modules), parse(parts[-1]), str(file), str(file.parent), "error"
+    )
+    return [finding.diagnostic(Lines(parts[-1])) for finding in found]
 
 
 def test_each_code_is_explained() -> None:
