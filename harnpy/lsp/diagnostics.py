@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ _SEVERITIES = {
     "warning": lsp.DiagnosticSeverity.Warning,
     "note": lsp.DiagnosticSeverity.Information,
 }
+_POSITION = re.compile(r" at \d+:\d+$", re.MULTILINE)
 _SOURCE = "harn"
 _NEVER_REACHED = frozenset(["unreachable-code", "dead-code-after-return", "skipped-statement"])
 
@@ -40,11 +42,11 @@ def findings(document: Document) -> list[Finding]:
 
     Where something else has been said, the linter needn't.
     """
-    found = document.findings
-    if document.advice is None:
+    found, advice = document.findings, document.standing_advice()
+    if not advice:
         return found
     told = {finding.start for finding in found}.union(start for start, _, _ in misplaced(document))
-    return [*found, *(one for one in document.advice.standing(document) if one.start not in told)]
+    return [*found, *(one for one in advice if one.start not in told)]
 
 
 def syntax_errors(document: Document) -> Iterator[lsp.Diagnostic]:
@@ -52,6 +54,8 @@ def syntax_errors(document: Document) -> Iterator[lsp.Diagnostic]:
         for fault in piece.faults:
             if fault.span is not None:
                 shown = _shown(document, piece.start + fault.span.start, piece.start + fault.span.end, fault)
+                # Counted from the piece, where it is said.
+                shown.message = _POSITION.sub("", shown.message)
                 for related in fault.related:
                     if related.span is not None:
                         start, end = piece.start + related.span.start, piece.start + related.span.end

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harnpy.check.knowledge import Knowledge
     from harnpy.check.types.type_nodes import Type
     from harnpy.checking import Bring
-    from harnpy.lsp.linting import Advice
+    from harnpy.lsp.advice import Advice
     from harnpy.lsp.names import Names
     from harnpy.lsp.text import Text
 
@@ -101,6 +101,12 @@ class Document:
     def findings(self) -> list[Finding]:
         """What the checker has to say of the parts that parse, by offsets in the text."""
         return self.checked.findings()
+
+    def standing_advice(self) -> list[Finding]:
+        """Return what is known of the linter's findings by now, by offsets in the text."""
+        if self.advice is None:
+            return []
+        return list(self.advice.standing(self.source, self.items, self.place))
 
     def kept(self, item: Item, read: Callable[[Document, Item], _T]) -> _T:
         """Return what ``read`` reads of an item: once, until the item is edited."""

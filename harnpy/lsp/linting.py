@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os.path
 import re
-from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +16,7 @@ from harnpy.builtins import catalog
 from harnpy.check.allow import silenced
 from harnpy.check.lint.requested import LintSettings
 from harnpy.check.lint.rules import lint
+from harnpy.lsp.advice import Advice
 from harnpy.lsp.workspace import program_paths
 from harnpy.preflight import preflight_findings
 from harnpy.syntax import ast
@@ -29,7 +29,6 @@ from harnpy.world import World
 from harnpy.world.files import TextFiles
 
 if TYPE_CHECKING:
-    from harnpy.check.edits import Item
     from harnpy.check.findings import Finding
     from harnpy.check.knowledge import Knowledge
     from harnpy.check.lint.settings import Settings
@@ -154,41 +153,7 @@ def _imports_in(text: str) -> Iterator[ast.Import]:
             continue
 
 
-class Advice:
-    """What a `Linter` found in a text: by item, with the offsets of the item's reading, and between them."""
-
-    def __init__(self, document: Document, findings: Sequence[Finding]) -> None:
-        self._source = document.source
-        self._between: list[Finding] = []
-        self._inside: dict[Item, list[Finding]] = {}
-        self._items = document.items[:]
-        self._starts = [item.start for item in self._items]
-        for finding in findings:
-            item = self._item(finding.start)
-            if item is None:
-                self._between.append(finding)
-            else:
-                self._inside.setdefault(item, []).append(finding.shifted(-item.moved, self._reading))
-
-    def _item(self, offset: int) -> Item | None:
-        index = bisect_right(self._starts, offset) - 1
-        item = self._items[index] if index >= 0 else None
-        return item if item is not None and offset <= item.end else None
-
-    def _reading(self, offset: int) -> int:
-        item = self._item(offset)
-        return offset if item is None else offset - item.moved
-
-    def standing(self, document: Document) -> Iterator[Finding]:
-        """Yield what still holds as far as the text has changed, by offsets in the text."""
-        for item in document.items if self._inside else ():
-            for finding in self._inside.get(item, ()):
-                yield finding.shifted(item.moved, document.place)
-        if document.source == self._source:
-            yield from self._between
-
-
 def linted(workspace: Workspace, document: Document, linter: Linter | None = None) -> None:
     """Lint a document here and now."""
     found = (linter or Linter()).findings(question(workspace, document))
-    document.advice = Advice(document, found)
+    document.advice = Advice(document.source, document.items, found)

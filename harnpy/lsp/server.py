@@ -24,9 +24,10 @@ from pygls.protocol import JsonRPCProtocol, default_converter
 from pygls.server import JsonRPCServer
 
 from harnpy.lsp import capabilities
+from harnpy.lsp.advice import Advice
 from harnpy.lsp.diagnostics import diagnostics
 from harnpy.lsp.document import Document
-from harnpy.lsp.linting import Advice, Linter, Question, question
+from harnpy.lsp.linting import Linter, Question, question
 from harnpy.lsp.uris import path_of
 from harnpy.lsp.workspace import Workspace
 from harnpy.project import MANIFEST
@@ -277,7 +278,7 @@ class LanguageServer:
             if error is not None:
                 log.error("%s could not be linted", uri, exc_info=error)
             elif document is not None and document.source == asked.source:
-                document.advice = Advice(document, done.result())
+                document.advice = Advice(document.source, document.items, done.result())
                 found = diagnostics(self.workspace, document)
                 params = lsp.PublishDiagnosticsParams(uri, found, document.version)
                 self._protocol.notify(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)

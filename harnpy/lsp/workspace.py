@@ -73,7 +73,7 @@ class Workspace:
 
     def edit(self, document: Document, text: Text, version: int | None) -> None:
         """Take another text of an open document."""
-        document.edit(text, self._bring(document), version)
+        document.edit(text, self.bring(document), version)
 
     def close(self, uri: str) -> None:
         """Forget a document: from now on what is on disk counts."""
@@ -104,6 +104,17 @@ class Workspace:
             self._read.pop(next(iter(self._read)))
         self._read[path] = stamp, document
         return document
+
+    def text_at(self, path: str) -> str | None:
+        """Return the text of a file, from the editor or else from disk; None if it can't be read."""
+        found = next((one for one in self.documents.values() if one.path == path), None)
+        if found is not None:
+            return found.source
+        try:
+            with open(path, encoding="utf-8", newline="") as file:
+                return file.read()
+        except (OSError, UnicodeDecodeError):
+            return None
 
     def at(self, uri: str) -> Document | None:
         """Return the document of a URI, open or on disk; None if there is none."""
@@ -137,10 +148,10 @@ class Workspace:
         """The disk, with the open documents in the place of their files."""
         return TextFiles(self.open_texts(), disk=True)
 
-    def _bring(self, document: Document) -> Bring:
+    def bring(self, document: Document) -> Bring:
         files = self._files()
         reader = Vm(catalog, World(files=files))
-        known = Modules(self._surface)
+        known = Modules(self.surface)
         directory = _directory(document)
 
         def bring(requests: Sequence[Request]) -> Imports:
@@ -148,7 +159,7 @@ class Workspace:
 
         return bring
 
-    def _surface(self, text: str) -> modules.Surface:
+    def surface(self, text: str) -> modules.Surface:
         """Return what a module declares."""
         if text not in self._surfaces:
             if len(self._surfaces) > _REMEMBERED:
@@ -159,7 +170,8 @@ class Workspace:
 
 def program_paths(roots: Iterable[str], opened: Iterable[str]) -> Iterator[str]:
     """Yield the paths that are ``opened``, and the programs below the roots, each once."""
-    known = list(opened)
+    # Not in the order in which they were opened: answers depend on the texts alone.
+    known = sorted(set(opened))
     seen = set(known)
     yield from known
     for root in roots:
