@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.builtins import catalog
 from harnpy.check.allow import silenced
 from harnpy.check.lint.requested import LintSettings
-from harnpy.check.lint.rules import lint
+from harnpy.check.lint.rules import by_rule, in_order
+from harnpy.check.lint.subject import Subject
 from harnpy.lsp.advice import Advice
 from harnpy.lsp.workspace import program_paths
 from harnpy.preflight import preflight_findings
@@ -78,6 +79,10 @@ def question(workspace: Workspace, document: Document) -> Question:
     )
 
 
+class Abandoned(Exception):
+    """The client has sent something: the linter makes room, since threads share one interpreter."""
+
+
 class Linter:
     """Answers questions, one after the other; what it remembers belongs to its thread."""
 
@@ -85,8 +90,11 @@ class Linter:
         self._surfaces: dict[str, modules.Surface] = {}
         self._imports: dict[str, tuple[object, list[ast.Import]]] = {}
 
-    def findings(self, question: Question) -> list[Finding]:
-        """Return what the linter and the preflight say of a text, by offsets in it."""
+    def findings(self, question: Question, wanted: Callable[[], bool] = lambda: True) -> list[Finding]:
+        """Return what the linter and the preflight say of a text, by offsets in it.
+
+        Raises Abandoned as soon as the answer isn't ``wanted`` any longer.
+        """
         readable = question.readable
         try:
             program = parse(readable)
@@ -97,8 +105,16 @@ class Linter:
         vm = Vm(catalog, World(files=TextFiles(question.open, disk=True)))
         known = Modules(self._surface)
         imports = known.brought(vm, tuple(modules.requests_of(program.items)), directory)
+        if not wanted():
+            raise Abandoned
         consumed = self._consumed(question, program, vm, known)
-        found = lint(readable, program, file, question.knowledge, imports, question.settings, consumed)
+        subject = Subject(readable, program, file, question.knowledge, imports, question.settings, consumed)
+        found = []
+        for findings in by_rule(subject):
+            found += findings
+            if not wanted():
+                raise Abandoned
+        found = in_order(found)
         found += preflight_findings(vm, known, program, file, directory)
         return [
             each

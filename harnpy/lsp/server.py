@@ -27,7 +27,7 @@ from harnpy.lsp import capabilities
 from harnpy.lsp.advice import Advice
 from harnpy.lsp.diagnostics import diagnostics
 from harnpy.lsp.document import Document
-from harnpy.lsp.linting import Linter, Question, question
+from harnpy.lsp.linting import Abandoned, Linter, Question, question
 from harnpy.lsp.uris import path_of
 from harnpy.lsp.workspace import Workspace
 from harnpy.project import MANIFEST
@@ -96,11 +96,11 @@ class LanguageServer:
         self.workspace = Workspace()
         self.client = lsp.ClientCapabilities()
         self._unpublished: set[str] = set()
-        #: What waits for the linter, whose thread it is, whether it is at work, and when it begins.
+        #: What waits for the linter, its thread, whether it is at work and shall go on, and when it begins.
         self._unlinted: set[str] = set()
         self._linter = Linter()
         self._thread = ThreadPoolExecutor(1, "harnpy-lint")
-        self._is_linting = False
+        self._is_linting = self._is_wanted = False
         self._idle: asyncio.TimerHandle | None = None
         self._status = 1
         answers: dict[str, Callable[[Any], Any]] = {
@@ -128,9 +128,10 @@ class LanguageServer:
         return self._status
 
     def _busy(self, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Let the linter wait until some time after each message."""
+        """Let the linter stop for each message, and wait until some time after it."""
 
         def answered(params: Any) -> Any:
+            self._is_wanted = False
             try:
                 return answer(params)
             finally:
@@ -263,10 +264,10 @@ class LanguageServer:
         if document is None:
             self._lint_later()
             return
-        self._is_linting = True
+        self._is_linting = self._is_wanted = True
         asked = question(self.workspace, document)
         loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(self._thread, self._linter.findings, asked)
+        work = loop.run_in_executor(self._thread, self._linter.findings, asked, lambda: self._is_wanted)
         work.add_done_callback(lambda done: self._linted(uri, asked, done))
 
     def _linted(self, uri: str, asked: Question, done: asyncio.Future[list[Finding]]) -> None:
@@ -275,7 +276,9 @@ class LanguageServer:
         if not done.cancelled():
             error = done.exception()
             document = self.workspace.documents.get(uri)
-            if error is not None:
+            if isinstance(error, Abandoned):
+                self._unlinted.add(uri)
+            elif error is not None:
                 log.error("%s could not be linted", uri, exc_info=error)
             elif document is not None and document.source == asked.source:
                 document.advice = Advice(document.source, document.items, done.result())

@@ -27,18 +27,15 @@ def _outgoing(here: Opened, item: lsp.CallHierarchyItem) -> list[tuple[str, int]
 
 
 def test_callers_in_all_modules(opened: Open, tmp_path: Path) -> None:
-    here = opened(
-        {
-            "lib.harn": "pub fn helper(x) {\n  return x\n}\nfn twice(x) {\n  return helper(helper(x))\n}\n",
-            "main.harn": 'import { helper } from "lib"\n'
-            "pipeline p(task) {\n  let y = 1 |> helper\n  println(y)\n}\nlet h = helper\nhelper(h)\n",
-        },
-        tmp_path,
+    (tmp_path / "main.harn").write_text(
+        'import { helper } from "lib"\n'
+        "pipeline p(task) {\n  let y = 1 |> helper\n  println(y)\n}\nlet h = helper\nhelper(h)\n"
     )
-    main = here.file("main.harn")
-    item = _item(here._replace(document=main, offset=main.source.index("helper(h)")))
+    source = "pub fn help|er(x) {\n  return x\n}\nfn twice(x) {\n  return helper(helper(x))\n}\n"
+    here = opened({"lib.harn": source}, tmp_path)
+    item = _item(here)
     assert (item.name, item.kind) == ("helper", lsp.SymbolKind.Function)
-    assert here.text_of(item.selection_range, "lib.harn") == "helper"
+    assert here.text_of(item.selection_range) == "helper"
     assert _incoming(here, item) == [
         ("main.harn", "main.harn", 1),
         ("p", "main.harn", 1),
