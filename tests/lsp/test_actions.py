@@ -11,8 +11,7 @@ from lsprotocol import types as lsp
 from harnpy.lsp.actions import FIX_ALL, ORGANIZE_IMPORTS, code_actions
 from harnpy.lsp.document import Document
 from harnpy.lsp.linting import linted
-
-from .conftest import Open, Opened
+from tests.lsp.conftest import Open, Opened
 
 
 def _actions(here: Opened, only: Sequence[str] | None = None) -> dict[str, lsp.CodeAction]:

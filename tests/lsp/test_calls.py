@@ -7,8 +7,7 @@ from pathlib import Path
 from lsprotocol import types as lsp
 
 from harnpy.lsp import calls
-
-from .conftest import Open, Opened
+from tests.lsp.conftest import Open, Opened
 
 
 def _item(here: Opened) -> lsp.CallHierarchyItem:

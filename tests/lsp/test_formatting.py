@@ -13,8 +13,7 @@ from harnpy.lsp import formatting
 from harnpy.lsp.document import Document
 from harnpy.lsp.formatting import hunks
 from harnpy.syntax.formatter import format_source
-
-from .conftest import Open, Opened
+from tests.lsp.conftest import Open, Opened
 
 ROOT = Path(__file__).parents[2]
 _OPTIONS = lsp.FormattingOptions(4, True)

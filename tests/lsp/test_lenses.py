@@ -5,8 +5,7 @@ from __future__ import annotations
 from lsprotocol import types as lsp
 
 from harnpy.lsp.lenses import code_lenses
-
-from .conftest import Open, Opened
+from tests.lsp.conftest import Open, Opened
 
 
 def _lenses(here: Opened) -> list[tuple[int, str, str]]:

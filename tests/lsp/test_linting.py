@@ -9,8 +9,7 @@ from lsprotocol import types as lsp
 from harnpy.lsp.diagnostics import diagnostics
 from harnpy.lsp.linting import linted
 from harnpy.lsp.text import Text
-
-from .conftest import Open, Opened
+from tests.lsp.conftest import Open, Opened
 
 
 def _codes(here: Opened) -> list[str]:
