@@ -22,6 +22,7 @@ from harnpy.lsp.workspace import Workspace
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Edit, Fix, SyntaxFault
 from harnpy.syntax.lexer import LexError, lex
+from harnpy.syntax.mending import MISSING, missing
 from harnpy.syntax.parser import parse
 
 if TYPE_CHECKING:
@@ -188,7 +189,6 @@ def _same(before: str, after: str) -> bool:
 # Syntax errors: the edit, if there is one of a few, after which there is less to say.
 
 
-_CLOSERS = (")", "]", "}", '"', ",", ":", "{", "(", " = nil")
 #: What other languages write, and what it is here; each is tried before and at the place of an error.
 _ELSEWHERE = {
     **dict.fromkeys(["elif", "elseif", "elsif"], "else if"),
@@ -279,14 +279,13 @@ def _tried(text: str, at: int) -> Iterator[Edit]:
     for quoted in _QUOTED.finditer(text, line):
         if quoted.start() <= at <= quoted.end():
             yield Edit(quoted.start(), quoted.end(), f'"{quoted[1]}"')
-    before = len(text[:at].rstrip())
+    for offset, tokens in missing(text):
+        if MISSING not in tokens and "\n" not in tokens:
+            # The brace that closes a block has a line of its own.
+            put = "".join(f"\n{token}" if token == "}" else token for token in tokens)
+            yield Edit(offset, offset, put)
     line_end = text.find("\n", at)
-    for closer in _CLOSERS:
-        for place in dict.fromkeys([before, at]):
-            lined = closer == "}" and (at == len(text) or text[before:at].count("\n"))
-            yield Edit(place, place, f"\n{closer}" if lined else closer)
-    if line_end >= 0:
-        yield Edit(line_end, line_end, '"')
+    yield Edit(line_end, line_end, '"') if line_end >= 0 else Edit(len(text), len(text), '"')
 
 
 def _is_better(piece: Piece, text: str) -> bool:

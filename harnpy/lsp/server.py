@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from lsprotocol import types as lsp
 from pygls.exceptions import (
@@ -24,22 +23,15 @@ from pygls.protocol import JsonRPCProtocol, default_converter
 from pygls.server import JsonRPCServer
 
 from harnpy.lsp import capabilities
-from harnpy.lsp.advice import Advice
 from harnpy.lsp.diagnostics import diagnostics
 from harnpy.lsp.document import Document
-from harnpy.lsp.linting import Abandoned, Linter, Question, question
+from harnpy.lsp.idle import IdleLinting
 from harnpy.lsp.uris import path_of
 from harnpy.lsp.workspace import Workspace
 from harnpy.project import MANIFEST
 from harnpy.version import __version__
 
-if TYPE_CHECKING:
-    from harnpy.check.findings import Finding
-
 log = logging.getLogger("harnpy.lsp")
-
-#: How long nothing must come from the client before whole files are linted, in seconds.
-_IDLE = 0.3
 
 _Params = TypeVar("_Params")
 
@@ -96,12 +88,7 @@ class LanguageServer:
         self.workspace = Workspace()
         self.client = lsp.ClientCapabilities()
         self._unpublished: set[str] = set()
-        #: What waits for the linter, its thread, whether it is at work and shall go on, and when it begins.
-        self._unlinted: set[str] = set()
-        self._linter = Linter()
-        self._thread = ThreadPoolExecutor(1, "harnpy-lint")
-        self._is_linting = self._is_wanted = False
-        self._idle: asyncio.TimerHandle | None = None
+        self._linting = IdleLinting(lambda: self.workspace, self._tell)
         self._status = 1
         answers: dict[str, Callable[[Any], Any]] = {
             lsp.INITIALIZE: self._initialize,
@@ -124,18 +111,15 @@ class LanguageServer:
     def run(self, reader: BinaryIO, writer: BinaryIO) -> int:
         """Serve until the client ends it; return the exit status, 0 if it did so in order (12 §1.1)."""
         self._rpc.start_io(reader, writer)
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._linting.close()
         return self._status
 
     def _busy(self, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Let the linter stop for each message, and wait until some time after it."""
+        """Let the linter stop for each message."""
 
         def answered(params: Any) -> Any:
-            self._is_wanted = False
-            try:
-                return answer(params)
-            finally:
-                self._lint_later()
+            self._linting.later()
+            return answer(params)
 
         return answered
 
@@ -238,54 +222,13 @@ class LanguageServer:
         for uri in uris:
             document = self.workspace.documents.get(uri)
             if document is not None:
-                found = diagnostics(self.workspace, document)
-                self._protocol.notify(
-                    lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS,
-                    lsp.PublishDiagnosticsParams(uri, found, document.version),
-                )
-                self._unlinted.add(uri)
-        self._lint_later()
+                self._tell(document)
+                self._linting.changed(uri)
 
-    # --- the linter, while nobody types ------------------------------------------------------------
-
-    def _lint_later(self) -> None:
-        """Begin once nothing has come for a while."""
-        if self._idle is not None:
-            self._idle.cancel()
-            self._idle = None
-        if self._unlinted and not self._is_linting:
-            self._idle = asyncio.get_running_loop().call_later(_IDLE, self._lint)
-
-    def _lint(self) -> None:
-        """Lint the next document, in the linter's thread."""
-        uri = min(self._unlinted)
-        self._unlinted.discard(uri)
-        document = self.workspace.documents.get(uri)
-        if document is None:
-            self._lint_later()
-            return
-        self._is_linting = self._is_wanted = True
-        asked = question(self.workspace, document)
-        loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(self._thread, self._linter.findings, asked, lambda: self._is_wanted)
-        work.add_done_callback(lambda done: self._linted(uri, asked, done))
-
-    def _linted(self, uri: str, asked: Question, done: asyncio.Future[list[Finding]]) -> None:
-        """Publish what the linter has found, unless the text is another one by now."""
-        self._is_linting = False
-        if not done.cancelled():
-            error = done.exception()
-            document = self.workspace.documents.get(uri)
-            if isinstance(error, Abandoned):
-                self._unlinted.add(uri)
-            elif error is not None:
-                log.error("%s could not be linted", uri, exc_info=error)
-            elif document is not None and document.source == asked.source:
-                document.advice = Advice(document.source, document.items, done.result())
-                found = diagnostics(self.workspace, document)
-                params = lsp.PublishDiagnosticsParams(uri, found, document.version)
-                self._protocol.notify(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
-        self._lint_later()
+    def _tell(self, document: Document) -> None:
+        found = diagnostics(self.workspace, document)
+        params = lsp.PublishDiagnosticsParams(document.uri, found, document.version)
+        self._protocol.notify(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
 
 
 def _nothing(params: object) -> None:

@@ -83,6 +83,11 @@ def test_a_method_with_blanks_around_its_name_is_left_alone(opened: Open) -> Non
     ("source", "title", "after"),
     [
         ("fn f() {\n  return (1 + 2|\n}\n", "Insert `)`", "fn f() {\n  return (1 + 2)\n}\n"),
+        (
+            "fn f() {\n  let z = g(1, (2|\n  return z\n}\n",
+            "Insert `))`",
+            "fn f() {\n  let z = g(1, (2))\n  return z\n}\n",
+        ),
         ("let x = [1, 2|\n", "Insert `]`", "let x = [1, 2]\n"),
         ("fn f() {\n  return 1\n|", "Insert `}`", "fn f() {\n  return 1\n}\n"),
         ("de|f f() {\n  return 1\n}\n", "Write `fn` instead of `def`", "fn f() {\n  return 1\n}\n"),
@@ -101,6 +106,10 @@ def test_a_method_with_blanks_around_its_name_is_left_alone(opened: Open) -> Non
 )
 def test_a_syntax_error_with_an_edit_that_mends_it(opened: Open, source: str, title: str, after: str) -> None:
     assert _after(opened(source), title) == after
+
+
+def test_a_syntax_error_that_nothing_mends_has_no_edit(opened: Open) -> None:
+    assert _actions(opened("let x = 1 2 |3 %% (\n")) == {}
 
 
 def test_import_of_what_another_module_offers(opened: Open, tmp_path: Path) -> None:
