@@ -279,11 +279,13 @@ def _tried(text: str, at: int) -> Iterator[Edit]:
     for quoted in _QUOTED.finditer(text, line):
         if quoted.start() <= at <= quoted.end():
             yield Edit(quoted.start(), quoted.end(), f'"{quoted[1]}"')
-    for offset, tokens in missing(text):
-        if MISSING not in tokens and "\n" not in tokens:
+    for offset, lacking in missing(text):
+        brackets = [word for word in lacking if word != "\n"]
+        if brackets and MISSING not in brackets:
             # The brace that closes a block has a line of its own.
-            put = "".join(f"\n{token}" if token == "}" else token for token in tokens)
-            yield Edit(offset, offset, put)
+            put = "".join(f"\n{word}" if word == "}" else word for word in brackets)
+            place = len(text[:offset].rstrip())
+            yield Edit(place, place, put)
     line_end = text.find("\n", at)
     yield Edit(line_end, line_end, '"') if line_end >= 0 else Edit(len(text), len(text), '"')
 
@@ -313,7 +315,9 @@ def _fix_all(workspace: Workspace, document: Document) -> Iterator[lsp.CodeActio
     def look(source: str) -> list[Finding]:
         checked = CheckedFile(document.knowledge)
         checked.edit(source, bring)
-        return [*linter.findings(asked._replace(source=source, readable=source)), *checked.findings()]
+        nodes = [(item.node, item.moved) for item in checked.draft.items]
+        found = linter.findings(asked._replace(source=source, readable=source, nodes=nodes))
+        return [*found, *checked.findings()]
 
     mended, count = fix_all(document.source, look)
     if count:

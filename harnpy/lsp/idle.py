@@ -6,6 +6,7 @@ Threads share one interpreter: the linter stops for each message, and begins aga
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -45,7 +46,7 @@ class IdleLinting:
         self._linter = Linter()
         self._thread = ThreadPoolExecutor(1, "harnpy-lint")
         self._timer: asyncio.TimerHandle | None = None
-        self._is_working = self._is_wanted = False
+        self._is_working = self._is_wanted = self._collects = False
 
     def changed(self, uri: str) -> None:
         """Lint a document, or lint it again, as soon as there is time."""
@@ -78,6 +79,9 @@ class IdleLinting:
         if document is None:
             return
         self._is_working = self._is_wanted = True
+        # A collection in that thread would hold up this one for as long as it takes.
+        self._collects = gc.isenabled()
+        gc.disable()
         asked, loop = question(workspace, document), asyncio.get_running_loop()
         work = loop.run_in_executor(self._thread, self._linter.findings, asked, lambda: self._is_wanted)
         work.add_done_callback(lambda done: self._done(document.uri, asked, done))
@@ -85,6 +89,8 @@ class IdleLinting:
     def _done(self, uri: str, asked: Question, done: asyncio.Future[list[Finding]]) -> None:
         """Take what was found, unless the text is another one by now; go on with the next document."""
         self._is_working = False
+        if self._collects:
+            gc.enable()
         was_wanted = self._is_wanted
         document = self._workspace().documents.get(uri)
         if done.cancelled():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.builtins import catalog
 from harnpy.check.allow import silenced
+from harnpy.check.edits import placed
 from harnpy.check.lint.requested import LintSettings
 from harnpy.check.lint.rules import by_rule, in_order
 from harnpy.check.lint.subject import Subject
@@ -46,12 +47,14 @@ _REMEMBERED = 256
 class Question(NamedTuple):
     """A text to lint, and what that depends on. Nothing in it changes.
 
-    ``readable`` is the text with blanks for the pieces that don't parse, ``unread`` are the words in those.
+    ``readable`` is the text with blanks for the pieces that don't parse, ``unread`` are the words in those;
+    ``nodes`` are the items of all others, each with how far it is away from where its offsets say.
     ``open`` are the texts that the editor holds, by path.
     """
 
     source: str
     readable: str
+    nodes: Sequence[tuple[ast.Node, int]]
     unread: frozenset[str]
     path: str | None
     knowledge: Knowledge
@@ -70,6 +73,7 @@ def question(workspace: Workspace, document: Document) -> Question:
     return Question(
         source,
         readable,
+        [(item.node, item.moved) for item in document.items if not item.broken],
         frozenset(unread),
         document.path,
         document.knowledge,
@@ -81,6 +85,11 @@ def question(workspace: Workspace, document: Document) -> Question:
 
 class Abandoned(Exception):
     """The client has sent something: the linter makes room, since threads share one interpreter."""
+
+
+def _require(wanted: Callable[[], bool]) -> None:
+    if not wanted():
+        raise Abandoned
 
 
 class Linter:
@@ -96,24 +105,23 @@ class Linter:
         Raises Abandoned as soon as the answer isn't ``wanted`` any longer.
         """
         readable = question.readable
-        try:
-            program = parse(readable)
-        except SyntaxFault:
-            return []
+        items = []
+        for node, moved in question.nodes:
+            items.append(placed(node, moved))
+            _require(wanted)
+        program = ast.Program(0, len(readable), tuple(items))
         file = question.path or "untitled.harn"
         directory = os.path.dirname(question.path) if question.path else os.getcwd()
         vm = Vm(catalog, World(files=TextFiles(question.open, disk=True)))
         known = Modules(self._surface)
         imports = known.brought(vm, tuple(modules.requests_of(program.items)), directory)
-        if not wanted():
-            raise Abandoned
+        _require(wanted)
         consumed = self._consumed(question, program, vm, known)
         subject = Subject(readable, program, file, question.knowledge, imports, question.settings, consumed)
         found = []
         for findings in by_rule(subject):
             found += findings
-            if not wanted():
-                raise Abandoned
+            _require(wanted)
         found = in_order(found)
         found += preflight_findings(vm, known, program, file, directory)
         return [
