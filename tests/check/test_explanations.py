@@ -80,9 +80,7 @@ def _preflight(program: str, directory: Path) -> list[Diagnostic]:
         (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_text(text, encoding="utf-8")
     vm, file = Vm(), directory / parts[-2]
-    found = preflight_findings(
-        vm, vm.state(Modules), parse(parts[-1]), str(file), str(file.parent), "error"
-    )
+    found = preflight_findings(vm, vm.state(Modules), parse(parts[-1]), str(file), str(file.parent), "error")
     return [finding.diagnostic(Lines(parts[-1])) for finding in found]
 
 

@@ -12,8 +12,7 @@ from harnpy.lsp import idle
 from harnpy.lsp.diagnostics import diagnostics
 from harnpy.lsp.idle import IdleLinting
 from harnpy.lsp.linting import Linter
-
-from .conftest import Open, Opened
+from tests.lsp.conftest import Open, Opened
 
 SOURCE = "fn f() {\n  let x = 1\n}\nf()\n"
 

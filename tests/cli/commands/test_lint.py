@@ -48,11 +48,12 @@ def test_a_finding_has_its_rule_as_label(harnpy: Command, write) -> None:
 
 
 def test_did_you_mean_is_an_unsafe_fix(harnpy: Command, write) -> None:
-    write("a.harn", "let total = 1\nprintln(totel)\n")
+    source = "let total = 1\nprintln(total, totel)\n"
+    write("a.harn", source)
     harnpy("lint", "--fix", "a.harn")
-    assert Path("a.harn").read_text() == "let total = 1\nprintln(totel)\n"
+    assert Path("a.harn").read_text() == source
     harnpy("lint", "--unsafe-fixes", "a.harn")
-    assert Path("a.harn").read_text() == "let total = 1\nprintln(total)\n"
+    assert Path("a.harn").read_text() == source.replace("totel", "total")
 
 
 def test_files_and_directories(harnpy: Command, write) -> None:
