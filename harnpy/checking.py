@@ -170,7 +170,7 @@ class CheckedFile:
         found = [finding for item in draft.items if not item.broken for finding in self._found(item)]
         for finding in check_together(self.environment):
             found.append(finding.shifted(draft.place(finding.start) - finding.start, draft.place))
-        return silenced(draft.source, ordered(found))
+        return silenced(draft.source, ordered(found), [piece.end for piece in draft.pieces])
 
     def _found(self, item: Item) -> list[Finding]:
         if item.findings is None:

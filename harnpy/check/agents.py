@@ -6,7 +6,7 @@ as values and knows where each entry of them stands.
 
 from __future__ import annotations
 
-from harnpy.check.findings import Place
+from harnpy.check.findings import Place, renamed_key
 from harnpy.check.knowledge import GRAPH_FIELD, UNKNOWN_PROVIDER
 from harnpy.formats.secrets.forms import kind_of_secret
 from harnpy.formats.suggestions import nearest_at_run_time
@@ -422,7 +422,7 @@ class Agents:
         if passed is not argument and not _contains(argument, found):
             # It stands elsewhere, perhaps in another item of the file.
             name = argument
-        fix = _renamed(found, problem.near) if problem.near and name is None else None
+        fix = renamed_key(found, problem.near) if problem.near and name is None else None
         found = problem.node or (found.key if type(found) is ast.DictEntry else found)
         near = problem.near
         self._findings.about(
@@ -438,17 +438,6 @@ class Agents:
 
 def _contains(node: ast.Node, inner: ast.Node) -> bool:
     return any(each is inner for each in ast.walk(node))
-
-
-def _renamed(entry: ast.Node, name: str) -> Fix | None:
-    """The fix that writes ``name`` in the place of an entry's key; None for one that may be in quotes.
-
-    The tree doesn't say it of a key, but then there is less between it and its value.
-    """
-    if type(entry) is not ast.DictEntry or type(entry.key) is not ast.Str:
-        return None
-    end = entry.start + len(entry.key.value)
-    return Fix([Edit(entry.start, end, name)], safe=False) if entry.value.start - end <= len(": ") else None
 
 
 #: Arguments that may be known; of a call without one of them nothing can be said.

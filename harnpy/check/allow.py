@@ -13,8 +13,9 @@ from bisect import bisect_left
 from harnpy.check.findings import Finding
 from harnpy.formats.suggestions import nearest_at_run_time
 from harnpy.syntax.comments import Comment, comments_between
+from harnpy.syntax.diagnostic import Edit, Fix
 from harnpy.syntax.layout import arrange
-from harnpy.syntax.lexer import Tokens, lex, shebang_end
+from harnpy.syntax.lexer import LexError, Tokens, lex, shebang_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,11 +43,14 @@ def is_own(code: str) -> bool:
     return code not in SPECIFIED
 
 
-def silenced(source: str, findings: Sequence[Finding]) -> list[Finding]:
-    """Return what is left of the findings, and a warning for each code that is allowed but doesn't exist."""
+def silenced(source: str, findings: Sequence[Finding], parts: Sequence[int] = ()) -> list[Finding]:
+    """Return what is left of the findings, and a warning for each code that is allowed but doesn't exist.
+
+    ``parts`` are where parts of the text end that can be read by themselves, if anything in them can.
+    """
     if "harnpy:" not in source:
         return list(findings)
-    permits = list(_permits(source))
+    permits = list(_of_parts(source, parts) if parts else _permits(source))
     left = [each for each in findings if not any(permit.covers(each) for permit in permits)]
     return [*left, *_unknown(permits, {each.code for each in findings})]
 
@@ -65,6 +69,28 @@ class _Permit:
     def covers(self, finding: Finding) -> bool:
         holds = finding.severity == "error" and not is_own(finding.code)
         return self.code == finding.code and self.start <= finding.start < self.end and not holds
+
+
+def _of_parts(source: str, parts: Sequence[int]) -> Iterator[_Permit]:
+    """Yield the permits of each part, which may speak of what the next one begins with."""
+    start = 0
+    for end, further in zip(parts, [*parts[1:], len(source)], strict=True):
+        if source.find("harnpy:", start, end) >= 0:
+            for permit in _readable(source[start:further]) or _readable(source[start:end]):
+                if permit.at < end - start:
+                    # What holds for all of the first part's text holds for the file.
+                    whole = start == 0 and permit.start == 0 and permit.end > end
+                    last = len(source) + 1 if whole else start + permit.end
+                    yield _Permit(permit.code, start + permit.at, start + permit.start, last)
+        start = end
+
+
+def _readable(text: str) -> list[_Permit]:
+    """Return the permits of a text; none where it can't be read."""
+    try:
+        return list(_permits(text))
+    except LexError:
+        return []
 
 
 def _permits(source: str) -> Iterator[_Permit]:
@@ -129,4 +155,5 @@ def _unknown(permits: Sequence[_Permit], found: Collection[str]) -> Iterator[Fin
             help = f"did you mean `{near}`?" if near else "`harnpy explain` lists all codes"
             message = f"no diagnostic has the code `{permit.code}`"
             end = permit.at + len(permit.code)
-            yield Finding("unknown-code", "warning", message, permit.at, end, help=help)
+            fix = Fix([Edit(permit.at, end, near)], safe=False) if near else None
+            yield Finding("unknown-code", "warning", message, permit.at, end, help=help, fix=fix)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partialmethod
 
+from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Lines, Related
 
 TYPE_CHECKING = False
@@ -168,6 +169,24 @@ class Findings:
 def declared_here(node: Node) -> Place:
     """The place of a declaration that a finding is about."""
     return Place("declared here", node.start, node.end)
+
+
+def respelled(start: int, name: str, near: str | None) -> Fix | None:
+    """Return the fix that writes ``near`` in the place of a name; None for what is no name."""
+    if near is None or not near.isidentifier():
+        return None
+    return Fix([Edit(start, start + len(name), near)], safe=False)
+
+
+def renamed_key(entry: Node, name: str) -> Fix | None:
+    """The fix that writes ``name`` in the place of an entry's key; None for one that may be in quotes.
+
+    The tree doesn't say it of a key, but then there is less between it and its value.
+    """
+    if type(entry) is not ast.DictEntry or type(entry.key) is not ast.Str:
+        return None
+    end = entry.start + len(entry.key.value)
+    return Fix([Edit(entry.start, end, name)], safe=False) if entry.value.start - end <= len(": ") else None
 
 
 def has_errors(findings: Iterable[Finding]) -> bool:

@@ -1,4 +1,4 @@
-"""The Harn files that `check`, `lint` and `fmt` work on: which, their manifests' settings, replacing them.
+"""The Harn files that `check`, `lint` and `fmt` work on: which, their manifests, replacing them.
 
 Spec: 03 §1, 09 §4.1-4.3, §12.
 """
@@ -10,26 +10,21 @@ import os
 import os.path
 import stat
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import islice
 from os import walk
 from pathlib import Path
-from typing import Any
 
 from harnpy import Vm
-from harnpy.check.lint.rules import RULES
-from harnpy.check.lint.settings import ALIASES, COMPLEXITY, Settings
 from harnpy.cli.console import complain
-from harnpy.formats.manifest import Manifest, manifest_of
-from harnpy.formats.suggestions import hint
-from harnpy.project import MANIFEST, leads_out, upwards
+from harnpy.formats.manifest import Manifests
+from harnpy.project import leads_out
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse_cached
 from harnpy.vm.modules import Modules
 from harnpy.world import World
-from harnpy.world.files import RealFiles, plain_reason
+from harnpy.world.files import RealFiles
 
 # The files that a command is to look at: those it is given, and those in the directories. Spec: 09 §4.1.
 
@@ -73,124 +68,9 @@ def consumed_names(vm: Vm, programs: Mapping[Path, str]) -> dict[Path, set[str]]
 # The tables of `harn.toml` for `check`, `lint`, `fmt` and `--workspace`. Spec: 09 §12.
 
 
-#: How far up the search for a manifest goes, in directories.
-_LEVELS = 16
-
-
-def nearest_manifest(path: str) -> str | None:
-    """The `harn.toml` for a file or directory: the nearest one upwards, not beyond the repository."""
-    start = os.path.abspath(path)
-    for directory in islice(upwards(start if os.path.isdir(start) else os.path.dirname(start)), _LEVELS):
-        manifest = os.path.join(directory, MANIFEST)
-        if os.path.isfile(manifest):
-            return manifest
-        if os.path.exists(os.path.join(directory, ".git")):
-            return None
-    return None
-
-
-class Manifests:
-    """The manifests that one command has met; each is read once, and complained of once."""
-
-    def __init__(self) -> None:
-        self._read: dict[str, Manifest | None] = {}
-
-    def table(self, name: str, path: str, required: bool = False) -> dict[str, Any]:
-        """The table ``[name]`` that holds for a file or directory, its keys in snake case; often empty.
-
-        Raises `ManifestError` if a ``required`` one isn't trusted.
-        """
-        nearest = nearest_manifest(path)
-        if nearest is None:
-            return {}
-        if nearest not in self._read:
-            self._read[nearest] = _manifest(nearest)
-        manifest = self._read[nearest]
-        refusal = None if manifest is None or not required else manifest.refusal(name)
-        if refusal is not None:
-            raise refusal
-        table = {} if manifest is None else manifest.tables.get(name)
-        return (
-            {key.replace("-", "_"): value for key, value in table.items()} if isinstance(table, dict) else {}
-        )
-
-
-def _manifest(path: str) -> Manifest | None:
-    """A manifest; None, and a warning, when it can't be read."""
-    try:
-        return manifest_of(World(), os.path.dirname(path))
-    except (OSError, ValueError) as error:
-        reason = plain_reason(error)
-        complain(f"warning: failed to parse {path}: {reason}")
-        return None
-
-
-# What manifests and the command line ask of the linter. Spec: 03 §1, 09 §12.
-
-
-#: What a rule may be called.
-NAMES = (*(rule.id for rule in RULES), *ALIASES)
-
-#: By key of the manifest, its default and what it has to be.
-_KEYS: dict[str, tuple[Any, str]] = {
-    "disabled": ([], "a list of rules"),
-    "disable_rules": ([], "a list of rules"),
-    "require_file_header": (False, "true or false"),
-    "complexity_threshold": (COMPLEXITY, "an integer"),
-}
-
-
-class LintSettings:
-    """The settings of each file: what the command line asks for, on top of the manifest's."""
-
-    def __init__(
-        self,
-        *,
-        enabled: Collection[str] = (),
-        selected: Collection[str] = (),
-        disabled: Collection[str] = (),
-    ) -> None:
-        self._enabled = enabled
-        self._selected = selected
-        self._disabled = disabled
-        self._manifests = Manifests()
-        self._complained: set[str] = set()
-
-    def of(self, file: Path) -> Settings:
-        """The settings that hold for a file."""
-        disabled = self._value(file, "lint", "disabled") + self._value(file, "check", "disable_rules")
-        for name in disabled:
-            if name not in NAMES:
-                what = f"harn.toml disables the lint rule `{name}`, which isn't one"
-                self._warn(f"{what}; {hint(name, NAMES)}")
-        header = ("require-file-header",) if self._value(file, "lint", "require_file_header") else ()
-        return Settings(
-            disabled=(*disabled, *self._disabled),
-            enabled=(*header, *self._enabled),
-            selected=self._selected,
-            complexity=self._value(file, "lint", "complexity_threshold"),
-        )
-
-    def _value(self, file: Path, table: str, key: str) -> Any:
-        """Return a value of the manifest, or the default where it has none that could be meant."""
-        default, wanted = _KEYS[key]
-        value = self._manifests.table(table, str(file)).get(key, default)
-        if type(value) is type(default) and (
-            not isinstance(value, list) or all(isinstance(one, str) for one in value)
-        ):
-            return value
-        self._warn(f"[{table}] of harn.toml: `{key}` must be {wanted}, not {value!r}")
-        return default
-
-    def _warn(self, message: str) -> None:
-        """Say it once, however many files it holds for."""
-        if message not in self._complained:
-            self._complained.add(message)
-            complain(f"warning: {message}")
-
-    def strict(self, file: Path) -> bool:
-        """Return whether warnings fail the command."""
-        return self._manifests.table("check", str(file)).get("strict") is True
+def manifests() -> Manifests:
+    """Return the manifests that one command meets; each is read once, and complained of once."""
+    return Manifests(World(), lambda problem: complain(f"warning: {problem}"))
 
 
 # A new text for a file, in one step. Spec: 09 §4.2–4.3.

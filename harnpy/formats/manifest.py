@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os.path
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from harnpy.formats.dicts import read_toml
@@ -21,6 +22,7 @@ from harnpy.project import (
     leads_out,
     linked_state,
     project_root,
+    upwards,
 )
 
 if TYPE_CHECKING:
@@ -242,6 +244,70 @@ def needs_trust(keys: list[str]) -> str:
 def manifest_of(world: World, root: str) -> Manifest:
     """Return the manifest of a project as the user of the world trusts it."""
     return Manifest(world.files, root, world.environment.get)
+
+
+#: How far up the search for a manifest goes, in directories.
+_LEVELS = 16
+
+
+def nearest_manifest(files: Files, path: str) -> str | None:
+    """Return the manifest for a file or directory: the nearest one upwards, not beyond the repository."""
+    start = os.path.normpath(os.path.join(files.cwd(), path))
+    for directory in islice(upwards(start if files.is_dir(start) else os.path.dirname(start)), _LEVELS):
+        manifest = os.path.join(directory, MANIFEST)
+        if files.is_file(manifest):
+            return manifest
+        if files.exists(os.path.join(directory, ".git")):
+            return None
+    return None
+
+
+class Manifests:
+    """The manifests that somebody has met who looks for the nearest ones; each is read once.
+
+    ``warn`` is called once with each problem of theirs.
+    """
+
+    def __init__(self, world: World, warn: Callable[[str], None]) -> None:
+        self._world = world
+        self._warn = warn
+        self._warned: set[str] = set()
+        self._read: dict[str, Manifest | None] = {}
+
+    def table(self, name: str, path: str, required: bool = False) -> dict[str, Any]:
+        """Return the table ``[name]`` that holds for a file or directory, its keys in snake case.
+
+        It is often empty. Raises `ManifestError` if a ``required`` one isn't trusted.
+        """
+        nearest = nearest_manifest(self._world.files, path)
+        if nearest is None:
+            return {}
+        if nearest not in self._read:
+            self._read[nearest] = self._manifest(nearest)
+        manifest = self._read[nearest]
+        refusal = None if manifest is None or not required else manifest.refusal(name)
+        if refusal is not None:
+            raise refusal
+        table = {} if manifest is None else manifest.tables.get(name)
+        return (
+            {key.replace("-", "_"): value for key, value in table.items()} if isinstance(table, dict) else {}
+        )
+
+    def warn(self, message: str) -> None:
+        """Report a problem once, however many files it holds for."""
+        if message not in self._warned:
+            self._warned.add(message)
+            self._warn(message)
+
+    def _manifest(self, path: str) -> Manifest | None:
+        """Return a manifest; None, and a warning, when it can't be read."""
+        from harnpy.world.files import plain_reason
+
+        try:
+            return manifest_of(self._world, os.path.dirname(path))
+        except (OSError, ValueError) as error:
+            self.warn(f"failed to parse {path}: {plain_reason(error)}")
+            return None
 
 
 def require_state(world: World, base: str) -> None:

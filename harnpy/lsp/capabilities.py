@@ -7,7 +7,18 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
-from harnpy.lsp import completion, hover, navigation, signatures, structure, tokens
+from harnpy.lsp import (
+    actions,
+    calls,
+    completion,
+    formatting,
+    hover,
+    lenses,
+    navigation,
+    signatures,
+    structure,
+    tokens,
+)
 
 
 def features() -> Mapping[str, Callable[..., Any]]:
@@ -33,6 +44,14 @@ def features() -> Mapping[str, Callable[..., Any]]:
         lsp.TEXT_DOCUMENT_FOLDING_RANGE: structure.folding_ranges,
         lsp.TEXT_DOCUMENT_SELECTION_RANGE: structure.selection_ranges,
         lsp.TEXT_DOCUMENT_DOCUMENT_LINK: structure.document_links,
+        lsp.TEXT_DOCUMENT_CODE_ACTION: actions.code_actions,
+        lsp.TEXT_DOCUMENT_CODE_LENS: lenses.code_lenses,
+        lsp.TEXT_DOCUMENT_FORMATTING: formatting.document_formatting,
+        lsp.TEXT_DOCUMENT_RANGE_FORMATTING: formatting.range_formatting,
+        lsp.TEXT_DOCUMENT_ON_TYPE_FORMATTING: formatting.on_type_formatting,
+        lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: calls.prepare,
+        lsp.CALL_HIERARCHY_INCOMING_CALLS: calls.incoming,
+        lsp.CALL_HIERARCHY_OUTGOING_CALLS: calls.outgoing,
     }
 
 
@@ -65,6 +84,12 @@ def server_capabilities(encoding: lsp.PositionEncodingKind | str) -> lsp.ServerC
         folding_range_provider=True,
         selection_range_provider=True,
         document_link_provider=lsp.DocumentLinkOptions(),
+        code_action_provider=lsp.CodeActionOptions(actions.KINDS),
+        code_lens_provider=lsp.CodeLensOptions(),
+        document_formatting_provider=True,
+        document_range_formatting_provider=True,
+        document_on_type_formatting_provider=lsp.DocumentOnTypeFormattingOptions("}", ["\n"]),
+        call_hierarchy_provider=True,
         references_provider=True,
         document_highlight_provider=True,
         rename_provider=lsp.RenameOptions(prepare_provider=True),

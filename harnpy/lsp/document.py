@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harnpy.check.knowledge import Knowledge
     from harnpy.check.types.type_nodes import Type
     from harnpy.checking import Bring
+    from harnpy.lsp.advice import Advice
     from harnpy.lsp.names import Names
     from harnpy.lsp.text import Text
 
@@ -52,15 +53,19 @@ class Document:
     What is looked up lazily is so once for each text.
     """
 
-    def __init__(self, uri: str, path: str | None, text: Text, knowledge: Knowledge) -> None:
+    def __init__(
+        self, uri: str, path: str | None, text: Text, knowledge: Knowledge, *, strict: bool = False
+    ) -> None:
         self.uri = uri
         self.path = path
         self.text = text
         self.version: int | None = None
         self.knowledge = knowledge
-        self.checked = CheckedFile(knowledge)
+        self.checked = CheckedFile(knowledge, strict=strict)
         #: What harnpy/lsp/names.py has read of this text; None until it is asked.
         self.names: Names | None = None
+        #: What the linter has found, see harnpy/lsp/linting.py; None until it has looked.
+        self.advice: Advice | None = None
         self._kept: dict[Any, dict[Item, Any]] = {}
 
     def edit(self, text: Text, bring: Bring, version: int | None = None) -> None:
@@ -96,6 +101,12 @@ class Document:
     def findings(self) -> list[Finding]:
         """What the checker has to say of the parts that parse, by offsets in the text."""
         return self.checked.findings()
+
+    def standing_advice(self) -> list[Finding]:
+        """Return what is known of the linter's findings by now, by offsets in the text."""
+        if self.advice is None:
+            return []
+        return list(self.advice.standing(self.source, self.items, self.place))
 
     def kept(self, item: Item, read: Callable[[Document, Item], _T]) -> _T:
         """Return what ``read`` reads of an item: once, until the item is edited."""

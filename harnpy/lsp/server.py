@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable
 from typing import Any, BinaryIO, TypeVar
 
@@ -25,11 +26,16 @@ from pygls.server import JsonRPCServer
 from harnpy.lsp import capabilities
 from harnpy.lsp.diagnostics import diagnostics
 from harnpy.lsp.document import Document
+from harnpy.lsp.idle import IdleLinting
 from harnpy.lsp.uris import path_of
 from harnpy.lsp.workspace import Workspace
+from harnpy.project import MANIFEST
 from harnpy.version import __version__
 
 log = logging.getLogger("harnpy.lsp")
+
+#: How long one thread computes while another one waits, in seconds.
+_SWITCH = 0.0005
 
 _Params = TypeVar("_Params")
 
@@ -86,6 +92,7 @@ class LanguageServer:
         self.workspace = Workspace()
         self.client = lsp.ClientCapabilities()
         self._unpublished: set[str] = set()
+        self._linting = IdleLinting(lambda: self.workspace, self._tell)
         self._status = 1
         answers: dict[str, Callable[[Any], Any]] = {
             lsp.INITIALIZE: self._initialize,
@@ -101,14 +108,26 @@ class LanguageServer:
             lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: self._changed_folders,
         }
         for method, answer in answers.items():
-            self._rpc.feature(method)(_handler(answer))
+            self._rpc.feature(method)(_handler(self._busy(answer)))
         for method, feature in capabilities.features().items():
-            self._rpc.feature(method)(_handler(self._answering(feature)))
+            self._rpc.feature(method)(_handler(self._busy(self._answering(feature))))
 
     def run(self, reader: BinaryIO, writer: BinaryIO) -> int:
         """Serve until the client ends it; return the exit status, 0 if it did so in order (12 §1.1)."""
+        # The linter's thread gives way sooner than others would.
+        sys.setswitchinterval(_SWITCH)
         self._rpc.start_io(reader, writer)
+        self._linting.close()
         return self._status
+
+    def _busy(self, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Let the linter stop for each message."""
+
+        def answered(params: Any) -> Any:
+            self._linting.later()
+            return answer(params)
+
+        return answered
 
     def _answering(self, feature: Callable[..., Any]) -> Callable[[Any], Any]:
         """A feature takes the workspace, the document if the request has one, and the request."""
@@ -179,6 +198,8 @@ class LanguageServer:
         self._refresh_importers(uri)
 
     def _changed_on_disk(self, params: lsp.DidChangeWatchedFilesParams) -> None:
+        if any(change.uri.endswith(f"/{MANIFEST}") for change in params.changes):
+            self.workspace.read_manifests()
         self._refresh_importers("")
 
     def _changed_folders(self, params: lsp.DidChangeWorkspaceFoldersParams) -> None:
@@ -207,11 +228,13 @@ class LanguageServer:
         for uri in uris:
             document = self.workspace.documents.get(uri)
             if document is not None:
-                found = diagnostics(self.workspace, document)
-                self._protocol.notify(
-                    lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS,
-                    lsp.PublishDiagnosticsParams(uri, found, document.version),
-                )
+                self._tell(document)
+                self._linting.changed(uri)
+
+    def _tell(self, document: Document) -> None:
+        found = diagnostics(self.workspace, document)
+        params = lsp.PublishDiagnosticsParams(document.uri, found, document.version)
+        self._protocol.notify(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
 
 
 def _nothing(params: object) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os.path
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lsprotocol.types import PositionEncodingKind
 
 from harnpy.builtins import catalog
+from harnpy.formats.manifest import Manifests
 from harnpy.lsp.document import Document
 from harnpy.lsp.text import Text
 from harnpy.lsp.uris import path_of, uri_of
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from harnpy.check.knowledge import Knowledge
     from harnpy.checking import Bring
     from harnpy.vm.modules import Request
+
+log = logging.getLogger("harnpy.lsp")
 
 #: Texts of modules that are remembered, the `std/*` ones among them.
 _REMEMBERED = 256
@@ -44,19 +48,32 @@ class Workspace:
         self.encoding = encoding
         self.documents: dict[str, Document] = {}
         self.knowledge: Knowledge = Vm(catalog).builtins.knowledge()
+        #: The `[lint]`, `[check]` and `[fmt]` of the files' manifests.
+        self.manifests = Manifests(World(), log.warning)
         self._surfaces: dict[str, modules.Surface] = {}
         self._read: dict[str, tuple[tuple[int, int], Document]] = {}
 
     def open(self, uri: str, source: str, version: int | None = None) -> Document:
         """Take a document that the client has opened; what it holds counts, not what is on disk."""
         text = Text(source, self.encoding)
-        document = self.documents[uri] = Document(uri, path_of(uri), text, self.knowledge)
+        document = self.documents[uri] = self._document(uri, path_of(uri), text)
         self.edit(document, text, version)
         return document
 
+    def _document(self, uri: str, path: str | None, text: Text) -> Document:
+        strict = path is not None and self.manifests.table("check", path).get("strict_types") is True
+        return Document(uri, path, text, self.knowledge, strict=strict)
+
+    def read_manifests(self) -> None:
+        """Read the manifests again, and check the open documents as they say."""
+        self.manifests = Manifests(World(), log.warning)
+        self._read.clear()
+        for one in [*self.documents.values()]:
+            self.open(one.uri, one.source, one.version)
+
     def edit(self, document: Document, text: Text, version: int | None) -> None:
         """Take another text of an open document."""
-        document.edit(text, self._bring(document), version)
+        document.edit(text, self.bring(document), version)
 
     def close(self, uri: str) -> None:
         """Forget a document: from now on what is on disk counts."""
@@ -81,12 +98,23 @@ class Workspace:
                 text = Text(file.read(), self.encoding)
         except (OSError, UnicodeDecodeError):
             return None
-        document = Document(uri_of(path), path, text, self.knowledge)
+        document = self._document(uri_of(path), path, text)
         self.edit(document, text, None)
         if len(self._read) >= _READ:
             self._read.pop(next(iter(self._read)))
         self._read[path] = stamp, document
         return document
+
+    def text_at(self, path: str) -> str | None:
+        """Return the text of a file, from the editor or else from disk; None if it can't be read."""
+        found = next((one for one in self.documents.values() if one.path == path), None)
+        if found is not None:
+            return found.source
+        try:
+            with open(path, encoding="utf-8", newline="") as file:
+                return file.read()
+        except (OSError, UnicodeDecodeError):
+            return None
 
     def at(self, uri: str) -> Document | None:
         """Return the document of a URI, open or on disk; None if there is none."""
@@ -110,31 +138,20 @@ class Workspace:
 
     def paths(self) -> Iterator[str]:
         """Yield the programs below the roots, and those that are open, each once."""
-        seen = set()
-        for document in self.documents.values():
-            if document.path is not None and document.path not in seen:
-                seen.add(document.path)
-                yield document.path
-        for root in self.roots:
-            for directory, folders, files in os.walk(root):
-                folders[:] = sorted(
-                    one for one in folders if not one.startswith(".") and one != "node_modules"
-                )
-                for name in sorted(files):
-                    path = os.path.join(directory, name)
-                    if name.endswith(_SUFFIX) and path not in seen:
-                        seen.add(path)
-                        yield path
+        return program_paths(self.roots, self.open_texts())
+
+    def open_texts(self) -> dict[str, str]:
+        """Return the texts of the open documents by their paths."""
+        return {one.path: one.source for one in self.documents.values() if one.path is not None}
 
     def _files(self) -> TextFiles:
         """The disk, with the open documents in the place of their files."""
-        open_ = {one.path: one.source for one in self.documents.values() if one.path is not None}
-        return TextFiles(open_, disk=True)
+        return TextFiles(self.open_texts(), disk=True)
 
-    def _bring(self, document: Document) -> Bring:
+    def bring(self, document: Document) -> Bring:
         files = self._files()
         reader = Vm(catalog, World(files=files))
-        known = Modules(self._surface)
+        known = Modules(self.surface)
         directory = _directory(document)
 
         def bring(requests: Sequence[Request]) -> Imports:
@@ -142,13 +159,29 @@ class Workspace:
 
         return bring
 
-    def _surface(self, text: str) -> modules.Surface:
+    def surface(self, text: str) -> modules.Surface:
         """Return what a module declares."""
         if text not in self._surfaces:
             if len(self._surfaces) > _REMEMBERED:
                 self._surfaces.clear()
             self._surfaces[text] = modules.read_surface(text, parse)
         return self._surfaces[text]
+
+
+def program_paths(roots: Iterable[str], opened: Iterable[str]) -> Iterator[str]:
+    """Yield the paths that are ``opened``, and the programs below the roots, each once."""
+    # Not in the order in which they were opened: answers depend on the texts alone.
+    known = sorted(set(opened))
+    seen = set(known)
+    yield from known
+    for root in roots:
+        for directory, folders, files in os.walk(root):
+            folders[:] = sorted(one for one in folders if not one.startswith(".") and one != "node_modules")
+            for name in sorted(files):
+                path = os.path.join(directory, name)
+                if name.endswith(_SUFFIX) and path not in seen:
+                    seen.add(path)
+                    yield path
 
 
 def _directory(document: Document) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from operator import itemgetter
 from textwrap import dedent
@@ -564,6 +564,23 @@ def _words(source: str, comments: Iterable[Comment]) -> Counter[str]:
 
 #: The width of a bar of dashes.
 SEPARATOR_WIDTH = 80
+
+
+class Widths(NamedTuple):
+    """The settings of the formatter, in columns."""
+
+    line_width: int = LINE_WIDTH
+    separator_width: int = SEPARATOR_WIDTH
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Widths:
+        """Return what `[fmt]` of a manifest says. Raises ValueError for what is no width."""
+        found = {key: table[key] for key in cls._fields if key in table}
+        for key, value in found.items():
+            if type(value) is not int or value < 1:
+                raise ValueError(f"[fmt] of harn.toml: `{key}` must be an integer above 0, not {value!r}")
+        return cls(**found)
+
 
 #: A comment that finds another place may let its old one be joined: so often, at most, is there more to do.
 _PASSES = 4

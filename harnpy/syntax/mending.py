@@ -54,10 +54,19 @@ def mended(source: str) -> ast.Program:
     return _Mender(load()).program(source)
 
 
+def missing(source: str) -> list[tuple[int, tuple[str, ...]]]:
+    """Return what mending puts into a text: by offset, tokens as they are written, `MISSING` for a name."""
+    mender = _Mender(load())
+    mender.program(source)
+    return mender.put
+
+
 class _Mender(Parser):
     def __init__(self, table: Table) -> None:
         super().__init__(table)
         self._left = _MOST
+        #: What was put in, and where.
+        self.put: list[tuple[int, tuple[str, ...]]] = []
 
     def program(self, source: str) -> ast.Program:
         tokens = self._readable(source)
@@ -98,10 +107,12 @@ class _Mender(Parser):
         """Mend one place; return the token to go on from, and the stacks to go on with."""
         at = failure.at
         if failure.reject is None:
-            missing = self._fitting(tokens, failure)
-            for kind in reversed(missing):
-                tokens.insert(at, kind, _MISSING_TOKENS[kind], tokens.ends[at - 1] if at else 0)
-            if missing:
+            fitting = self._fitting(tokens, failure)
+            offset = tokens.ends[at - 1] if at else 0
+            for kind in reversed(fitting):
+                tokens.insert(at, kind, _MISSING_TOKENS[kind], offset)
+            if fitting:
+                self.put.append((offset, tuple(_MISSING_TOKENS[kind] for kind in fitting)))
                 return at, failure
             if tokens.kinds[at] != "$END" and self._fits(tokens, failure.states, at + 1):
                 return at + 1, failure

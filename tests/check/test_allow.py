@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 
 from harnpy.check.allow import SPECIFIED, is_own, silenced
+from harnpy.check.edits import Draft
 from harnpy.check.explanations import explanations
 from harnpy.check.findings import Finding
 
@@ -16,7 +18,20 @@ _CODES = {"bad": "unused-variable", "worse": "undefined-name", "fixed": "argumen
 
 
 def left(source: str) -> list[str]:
-    """Which lines still have a finding, and of which word; the codes that don't exist."""
+    """Which lines still have a finding, and of which word; the codes that don't exist.
+
+    They are the same when the text is read by its pieces, as an editor's is.
+    """
+    whole = _left(source, ())
+    assert left_by_pieces(source) == whole
+    return whole
+
+
+def left_by_pieces(source: str) -> list[str]:
+    return _left(source, [piece.end for piece in Draft(source).pieces])
+
+
+def _left(source: str, parts: Sequence[int]) -> list[str]:
     findings = [
         Finding(_CODES[found[0]], "error", found[0], found.start(), found.end())
         for found in _MARKED.finditer(source)
@@ -24,7 +39,7 @@ def left(source: str) -> list[str]:
     ]
     return [
         f"{source.count(chr(10), 0, each.start) + 1}:{source[each.start : each.end]}"
-        for each in silenced(source, findings)
+        for each in silenced(source, findings, parts)
     ]
 
 
@@ -56,6 +71,11 @@ def left(source: str) -> list[str]:
 )  # fmt: skip
 def test_what_is_silenced(source: str, expected: list[str]) -> None:
     assert left(source) == expected
+
+
+def test_what_a_piece_that_cannot_be_read_allows_is_unknown_and_the_rest_holds() -> None:
+    allow = "// harnpy: allow unused-variable"
+    assert left_by_pieces(f'bad() {allow}\nlet s = "a\n{allow}\nbad()\nbad() {allow}\n') == ["4:bad"]
 
 
 def test_errors_of_the_language_hold() -> None:

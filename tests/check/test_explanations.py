@@ -13,21 +13,22 @@ import pytest
 from harnpy import Vm
 from harnpy.check.explanations import AT_RUN_TIME, Explanation, Family, explanations, families, page
 from harnpy.check.lint.rules import RULES
-from harnpy.cli.commands import check
-from harnpy.syntax.diagnostic import Diagnostic
+from harnpy.preflight import preflight_findings
+from harnpy.syntax.diagnostic import Diagnostic, Lines
 from harnpy.syntax.parser import parse
+from harnpy.vm.modules import Modules
 from tests.check.programs import diagnostics
 
 ROOT = Path(__file__).parents[2]
 #: Where codes are given to findings.
-_ROOMS = ("harnpy/check", "harnpy/syntax", "harnpy/cli/commands")
+_ROOMS = ("harnpy/check", "harnpy/syntax", "harnpy/preflight.py")
 _CODE = re.compile(r"[a-z]+(-[a-z0-9]+)*")
 EXPLAINED = [pytest.param(each, id=each.code) for each in explanations().values()]
 
 
 def _trees() -> Iterator[ast.AST]:
     for room in _ROOMS:
-        for file in (ROOT / room).rglob("*.py"):
+        for file in (ROOT / room).rglob("*.py") if (ROOT / room).is_dir() else [ROOT / room]:
             yield from ast.walk(ast.parse(file.read_text(encoding="utf-8")))
 
 
@@ -78,7 +79,9 @@ def _preflight(program: str, directory: Path) -> list[Diagnostic]:
     for name, text in zip(parts[::2], parts[1::2], strict=True):
         (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_text(text, encoding="utf-8")
-    return list(check.preflight_findings(Vm(), parse(parts[-1]), directory / parts[-2], parts[-1], "error"))
+    vm, file = Vm(), directory / parts[-2]
+    found = preflight_findings(vm, vm.state(Modules), parse(parts[-1]), str(file), str(file.parent), "error")
+    return [finding.diagnostic(Lines(parts[-1])) for finding in found]
 
 
 def test_each_code_is_explained() -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.cli.source_files import Manifests, nearest_manifest
+from harnpy.cli.source_files import manifests
+from harnpy.formats.manifest import nearest_manifest
+from harnpy.world.files import RealFiles
 
 
 def test_the_nearest_manifest_counts_and_keys_are_in_snake_case(tmp_path: Path) -> None:
@@ -15,19 +17,19 @@ def test_the_nearest_manifest_counts_and_keys_are_in_snake_case(tmp_path: Path) 
     inner.mkdir(parents=True)
     file = inner / "x.harn"
     file.write_text("")
-    assert Manifests().table("fmt", str(file)) == {"line_width": 80}
+    assert manifests().table("fmt", str(file)) == {"line_width": 80}
     (tmp_path / "a" / "harn.toml").write_text("[lint]\n")
-    assert Manifests().table("fmt", str(inner)) == {}
+    assert manifests().table("fmt", str(inner)) == {}
 
 
 def test_the_search_ends_at_a_repository_and_after_sixteen_levels(tmp_path: Path) -> None:
     (tmp_path / "harn.toml").write_text("")
     deep = tmp_path.joinpath(*"abcdefghijklmnopq")
     deep.mkdir(parents=True)
-    assert nearest_manifest(str(deep)) is None
-    assert nearest_manifest(str(deep.parent.parent)) == str(tmp_path / "harn.toml")
+    assert nearest_manifest(RealFiles(), str(deep)) is None
+    assert nearest_manifest(RealFiles(), str(deep.parent.parent)) == str(tmp_path / "harn.toml")
     (tmp_path / "a" / ".git").mkdir()
-    assert nearest_manifest(str(tmp_path / "a" / "b")) is None
+    assert nearest_manifest(RealFiles(), str(tmp_path / "a" / "b")) is None
 
 
 @pytest.mark.parametrize("text", ["[fmt", "fmt = 3"])
@@ -35,7 +37,7 @@ def test_a_manifest_that_says_nothing_of_use(
     tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "harn.toml").write_text(text)
-    manifests = Manifests()
-    assert manifests.table("fmt", str(tmp_path)) == manifests.table("fmt", str(tmp_path)) == {}
+    found = manifests()
+    assert found.table("fmt", str(tmp_path)) == found.table("fmt", str(tmp_path)) == {}
     said = capsys.readouterr().err
     assert said.count("warning: failed to parse") == (text == "[fmt")

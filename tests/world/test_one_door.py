@@ -65,6 +65,7 @@ EXCEPTIONS = {
     "adapters/": "parts of other frameworks' programs, which have the whole machine",
     "client/": "a program of its own, which speaks to a server from elsewhere",
     "serve/": "a server is its process's own: its threads, signals, times; what programs see is their Vm's",
+    "lsp/": "likewise an editor's server: it looks at the person's files, and runs no program",
     "isolation/": "starts a process for a Vm, bounds it and speaks to it: the embedder's means, no program's",
     "mcp/": "the SDK of MCP speaks HTTP in the words of httpx2; its clients come from the world",
     "builtins/bridge/agent_tasks.py": "a task waits for a session that another thread may let go of",

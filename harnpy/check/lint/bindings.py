@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from harnpy.check.findings import respelled
 from harnpy.check.lint.discarded import meant_to_change
 from harnpy.check.lint.subject import Remark, Subject, remark
 from harnpy.check.lint.uses import Binding
@@ -203,4 +204,6 @@ def undefined_function(subject: Subject) -> Iterator[Remark]:
         candidates = candidates or sorted({*known, *knowledge.names()})
         near = nearest(name, candidates, limit=STATIC_LIMIT)
         help_ = f"did you mean `{near}`?" if near else f"check the spelling or import `{name}`"
-        yield remark(call, f"function `{name}` is not defined", help=help_)
+        fix = respelled(call.start, name, near)
+        edits = fix.edits if fix is not None else ()
+        yield remark(call, f"function `{name}` is not defined", help=help_, edits=edits, safe=False)

@@ -5,7 +5,8 @@ Spec: 03 §15.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from harnpy.check.findings import Finding
@@ -92,22 +93,30 @@ def lint(
     ``consumed`` are the names of this file that others import by name; without ``knowledge`` of the
     builtins, or ``imported``, nothing is said that depends on them.
     """
-    settings = settings or Settings()
-    subject = Subject(source, program, file, knowledge, imported, settings, consumed)
-    found = [
-        Finding(
-            rule.id,
-            rule.severity,
-            remark.message,
-            remark.start,
-            remark.end,
-            help=remark.help,
-            places=remark.places,
-            fix=remark.fix,
-            label=f"lint[{rule.id}]",
-        )
-        for rule in RULES
-        if settings.wants(rule.id, rule.default)
-        for remark in rule.check(subject)
-    ]
-    return sorted(found, key=lambda finding: finding.start)
+    subject = Subject(source, program, file, knowledge, imported, settings or Settings(), consumed)
+    return in_order(chain.from_iterable(by_rule(subject)))
+
+
+def by_rule(subject: Subject) -> Iterator[list[Finding]]:
+    """Yield the findings of one rule after the other."""
+    for rule in RULES:
+        if subject.settings.wants(rule.id, rule.default):
+            yield [
+                Finding(
+                    rule.id,
+                    rule.severity,
+                    remark.message,
+                    remark.start,
+                    remark.end,
+                    help=remark.help,
+                    places=remark.places,
+                    fix=remark.fix,
+                    label=f"lint[{rule.id}]",
+                )
+                for remark in rule.check(subject)
+            ]
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings of several rules in the order of the text."""
+    return sorted(findings, key=lambda finding: finding.start)

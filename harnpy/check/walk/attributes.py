@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harnpy.check.findings import respelled
 from harnpy.formats.suggestions import nearest
 from harnpy.syntax import ast
 
@@ -43,6 +44,7 @@ def check_attributes(declaration: ast.Node, findings: Findings) -> None:
                 attr,
                 f"unknown attribute `@{attr.name}`",
                 help=f"did you mean `@{near}`?" if near else None,
+                fix=respelled(attr.start + len("@"), attr.name, near),
             )
         elif attr.name in _TARGETS and not isinstance(declaration, _TARGETS[attr.name][1]):
             target = _TARGETS[attr.name][0]

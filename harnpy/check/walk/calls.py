@@ -6,7 +6,7 @@ Spec: 03 §7.2, §8.1, §8.2, §9; 04 §3.
 from __future__ import annotations
 
 from harnpy.check import inference
-from harnpy.check.findings import declared_here
+from harnpy.check.findings import declared_here, renamed_key, respelled
 from harnpy.check.inference import certain, known
 from harnpy.check.types.declared import substituted
 from harnpy.check.types.type_nodes import NIL, is_named, shown, union
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from harnpy.check.types.type_nodes import Type
     from harnpy.check.walk import Walk
+    from harnpy.syntax.diagnostic import Fix
 
 # Interpolated strings, dicts and structs. Spec: 03 §1.1, §8.1, §8.2.
 
@@ -56,7 +57,8 @@ def struct(walk: Walk, node: ast.StructLit) -> None:
             text = f"Unknown field '{name}' in struct '{node.name}'"
             near = nearest(name, sorted(known), limit=STATIC_LIMIT)
             help = f"did you mean `{near}`?" if near else None
-            walk.findings.warn("unknown-struct-field", entry, text, help=help, places=places)
+            fix = renamed_key(entry, near) if near else None
+            walk.findings.warn("unknown-struct-field", entry, text, help=help, places=places, fix=fix)
     if len(given) == len(node.entries):
         for field in declared.fields:
             if field.name not in given and not field.optional:
@@ -94,7 +96,8 @@ def _unknown_struct(walk: Walk, node: ast.StructLit) -> None:
     else:
         text = f"{text} — did you mean `{near}`?"
         help = f"declare `struct {near} {{ ... }}` or fix the type name"
-    walk.findings.error("unknown-struct", node, text, help=help)
+    fix = respelled(node.start, node.name, near)
+    walk.findings.error("unknown-struct", node, text, help=help, fix=fix)
 
 
 # Calls by name: what is called, with how many arguments of which types. Spec: 03 §7.2, §8.1, §8.2, §9.
@@ -328,7 +331,17 @@ def _unknown(walk: Walk, node: ast.MethodCall) -> None:
     if texts:
         near = texts[0].partition(" (did you mean `")[2].partition("`")[0]
         help = f"did you mean `{near}`?" if near else None
-        walk.findings.error("unknown-method", node, texts[0], help=help)
+        walk.findings.error("unknown-method", node, texts[0], help=help, fix=_renamed(node, near))
+
+
+def _renamed(node: ast.MethodCall, near: str) -> Fix | None:
+    """Return the fix of a method's name; None where more than a dot stands before it.
+
+    The tree doesn't say where the name is, but then the arguments, or the end, are as far away as it is long.
+    """
+    start = node.object.end + len("?." if node.optional else ".")
+    behind = node.args[0].start if node.args else node.end - len(")")
+    return respelled(start, node.name, near) if start + len(node.name) + len("(") == behind else None
 
 
 def _members(walk: Walk, type: Type) -> tuple[Type, ...]:
@@ -420,7 +433,8 @@ def _unknown_property(walk: Walk, node: ast.Member, kind: str) -> None:
     if near is None and node.name in walk.environment.knowledge.methods(kind):
         help = f"`{node.name}` is a method: `.{node.name}(…)`"
     text = f"unknown property `{node.name}` on {kind}"
-    walk.findings.error("unknown-property", node, f"{text} — {help}" if help else text, help=help)
+    fix = respelled(node.end - len(node.name), node.name, near)
+    walk.findings.error("unknown-property", node, f"{text} — {help}" if help else text, help=help, fix=fix)
 
 
 def index(walk: Walk, node: ast.Index, object: Type | None) -> None:

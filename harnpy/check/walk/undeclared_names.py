@@ -6,7 +6,7 @@ it: what a function reads may be declared by the time it is called.
 
 from __future__ import annotations
 
-from harnpy.check.findings import declared_here
+from harnpy.check.findings import declared_here, respelled
 from harnpy.formats.suggestions import STATIC_LIMIT, nearest, nearest_at_run_time
 from harnpy.syntax import ast
 from harnpy.syntax.habits import giver_of, name_for, type_for
@@ -75,7 +75,8 @@ def called(walk: Walk, node: ast.Call) -> None:
     help = f"did you mean `{hint}`?" if hint else None
     text = f"{text} — {help}" if help else text
     places = _elsewhere(walk, node.name)
-    walk.reported.error("undefined-call", node, text, help=help, places=places)
+    fix = respelled(node.start, node.name, hint)
+    walk.reported.error("undefined-call", node, text, help=help, places=places, fix=fix)
 
 
 def _callable(walk: Walk) -> Iterator[str]:
@@ -105,7 +106,8 @@ def _readable(walk: Walk) -> Iterator[str]:
 def _report(walk: Walk, node: ast.Node, name: str, text: str, hint: str | None) -> None:
     word = name_for(name)
     help = f"in Harn, write `{word}`" if word else f"did you mean `{hint}`?" if hint else None
-    walk.reported.error("undefined-name", node, text, help=help, places=_elsewhere(walk, name))
+    fix = respelled(node.start, name, word or hint)
+    walk.reported.error("undefined-name", node, text, help=help, places=_elsewhere(walk, name), fix=fix)
 
 
 def _elsewhere(walk: Walk, name: str) -> list[Place]:

@@ -14,6 +14,7 @@ import click
 from harnpy import Vm
 from harnpy.check.allow import silenced
 from harnpy.check.explanations import Explanation, explanations, families, page
+from harnpy.check.lint.requested import LintSettings
 from harnpy.check.lint.rules import lint
 from harnpy.check.lint.settings import Settings
 from harnpy.checking import Checker
@@ -22,147 +23,16 @@ from harnpy.cli.command_options import trust_option, unbuilt_options
 from harnpy.cli.console import complain, say_folded
 from harnpy.cli.project_setup import bind_manifest
 from harnpy.cli.reports import Report, report, report_options
-from harnpy.cli.source_files import LintSettings, Manifests, consumed_names, nearest_manifest, program_files
-from harnpy.formats.manifest import Manifest
+from harnpy.cli.source_files import consumed_names, manifests, program_files
+from harnpy.formats.manifest import nearest_manifest
 from harnpy.formats.suggestions import nearest_at_run_time
-from harnpy.formats.templates import assets
+from harnpy.preflight import SEVERITIES, preflight_findings
 from harnpy.project import project_root
 from harnpy.syntax import ast
-from harnpy.syntax.ast import walk
 from harnpy.syntax.diagnostic import Diagnostic, Lines, SyntaxFault
-from harnpy.syntax.parser import parse, parse_cached
-from harnpy.vm.modules import BUNDLED, Module, Modules
+from harnpy.syntax.parser import parse_cached
+from harnpy.vm.modules import Modules
 from harnpy.world.files import RealFiles
-
-# What would fail in a run because a file is missing or two names collide. Spec: 06 §5-§8, 03 §14.
-
-
-SEVERITIES = ("error", "warning", "off")
-
-#: What a manifest may say for them.
-_SPELLINGS = {"warn": "warning", "allow": "off", "silent": "off"}
-_RENDERING = ("render", "render_prompt")
-_ONE_OF_THEM = 'use selective imports to disambiguate: import {{ {} }} from "..."'
-_RENAME = "rename one of the imported modules or avoid importing conflicting names"
-
-#: The node, the code, the problem, and what to do about it.
-Finding = tuple[ast.Node, str, str, str | None]
-Imported = list[tuple[ast.Import, Module | None]]
-
-
-def preflight_findings(
-    vm: Vm, program: ast.Program, file: Path, source: str, severity: str | None
-) -> Iterator[Diagnostic]:
-    """The preflight of one file, with ``severity`` or else the severity in its project's manifest."""
-    directory = str(file.absolute().parent)
-    severity = severity or _manifest_severity(directory)
-    if severity == "off":
-        return
-    lines = Lines(source)
-    imports = [node for node in program.items if isinstance(node, ast.Import)]
-    modules = [(node, vm.state(Modules).look(vm, node.path, directory)) for node in imports]
-    found = [*_unresolved(modules), *_collisions(vm, modules), *_reexports(vm, program, file, modules)]
-    for node, code, text, help_ in [*found, *_templates(vm, program, directory)]:
-        span = lines.span(node.start, node.end)
-        yield Diagnostic(severity, f"preflight: {text}", span, "preflight", help_, code=code)
-
-
-def _manifest_severity(directory: str) -> str:
-    root = project_root(directory, RealFiles())
-    try:
-        tables = Manifest(RealFiles(), root).tables if root else {}
-    except (OSError, ValueError):
-        return "error"
-    check = tables.get("check", {})
-    given = check.get("preflight_severity") if isinstance(check, dict) else None
-    severity = _SPELLINGS.get(str(given), str(given))
-    return severity if severity in SEVERITIES else "error"
-
-
-def _unresolved(modules: Imported) -> Iterator[Finding]:
-    """Files that aren't there; the checker knows the bundled modules (03 §16)."""
-    for node, module in modules:
-        if module is None and not node.path.startswith(BUNDLED):
-            help_ = "verify the import path and packaged module layout"
-            yield node, "unresolved-import", f"unresolved import '{node.path}'", help_
-        elif module is not None and not module.surface.is_program:
-            fault = f"the file of import '{node.path}' has a syntax error: {_syntax_error(module)}"
-            yield node, "unresolved-import", fault, f"`harnpy check {module.name}` shows where"
-
-
-def _syntax_error(module: Module) -> str:
-    """Return the error in the text of a module that can't be parsed."""
-    try:
-        parse(module.source)
-    except SyntaxFault as fault:
-        return fault.message
-    return ""
-
-
-def _collisions(vm: Vm, modules: Imported) -> Iterator[Finding]:
-    """Names that two imports bring; the first one counts."""
-    owners: dict[str, Module] = {}
-    for node, module in modules:
-        if module is None or node.path.startswith(BUNDLED):
-            continue
-        for name in vm.state(Modules).offer(vm, module, node.names).functions:
-            if name in owners:
-                help_ = _ONE_OF_THEM.format(name) if node.names is None else _RENAME
-                where = f"is exported by both '{owners[name].name}' and '{node.path}'"
-                yield node, "import-collision", f"import collision — '{name}' {where}", help_
-            owners.setdefault(name, module)
-
-
-def _reexports(vm: Vm, program: ast.Program, file: Path, modules: Imported) -> Iterator[Finding]:
-    own = {node.name for node in program.items if isinstance(node, ast.FnDecl)}
-    sources: dict[str, list[str]] = {name: [str(file)] for name in own}
-    places: dict[str, ast.Import] = {}
-    for node, module in modules:
-        if node.pub and module is not None:
-            for name in vm.state(Modules).offer(vm, module, node.names).functions:
-                sources.setdefault(name, []).append(module.name)
-                places[name] = node
-    help_ = "remove or rename one of the conflicting `pub import` declarations"
-    for name, node in places.items():
-        if len(sources[name]) > 1:
-            by = f"by multiple sources: {', '.join(sources[name])}"
-            text = f"re-export conflict — '{name}' is re-exported (or locally defined) {by}"
-            yield node, "reexport-conflict", text, help_
-
-
-def _templates(vm: Vm, program: ast.Program, directory: str) -> Iterator[Finding]:
-    """Missing templates with literal names; computed names are known only in a run."""
-    for node in walk(program):
-        path = _template_path(node)
-        if path is None:
-            continue
-        try:
-            target = assets.resolve(vm.unguarded.files, path.value, directory)
-        except assets.AssetError as error:
-            yield path, "missing-template", str(error), None
-            continue
-        if isinstance(node, ast.Call) and node.name in _RENDERING and not vm.unguarded.files.is_file(target):
-            text = f"{node.name} target '{path.value}' does not exist at {target}"
-            yield path, "missing-template", text, None
-
-
-def _template_path(node: ast.Node) -> ast.Str | None:
-    """The literal path of a call that renders a file."""
-    match node:
-        case ast.Call(name="render" | "render_prompt", args=(ast.Str() as path, *_)):
-            return path
-        case ast.Call(name="host_call", args=(ast.Str(value="template.render"), ast.Dict() as given, *_)):
-            return _literal_entry(given, "path")
-    return None
-
-
-def _literal_entry(given: ast.Dict, key: str) -> ast.Str | None:
-    for entry in given.entries:
-        match entry:
-            case ast.DictEntry(key=ast.Str(value=name), value=ast.Str() as value) if name == key:
-                return value
-    return None
-
 
 _NO_TARGET = "`harnpy check` requires at least one target path, or `--workspace` with `[workspace].pipelines`"
 
@@ -220,10 +90,10 @@ class _NoWorkspace(Exception):
 def _workspace(targets: Sequence[Path]) -> Iterator[Path]:
     """The pipelines of the manifest that is nearest to the first target. Raises _NoWorkspace."""
     start = str(targets[0]) if targets else "."
-    manifest = nearest_manifest(start)
+    manifest = nearest_manifest(RealFiles(), start)
     if manifest is None:
         raise _NoWorkspace("--workspace could not find a harn.toml walking up from the target(s)")
-    paths = Manifests().table("workspace", start, required=True).get("pipelines")
+    paths = manifests().table("workspace", start, required=True).get("pipelines")
     if not isinstance(paths, list) or not paths:
         raise _NoWorkspace("--workspace requires `[workspace].pipelines` in the nearest harn.toml")
     yield from (Path(manifest).parent / str(path) for path in paths)
@@ -236,8 +106,8 @@ class _Checking:
         self._strict_types = strict_types
         self._severity = severity
         self._told = told
-        self._lint_settings = LintSettings()
-        self._manifests = Manifests()
+        self._manifests = manifests()
+        self._lint_settings = LintSettings(self._manifests)
         self._vms: dict[str | None, Vm] = {}
         self._checkers: dict[tuple[Vm, bool], Checker] = {}
 
@@ -262,7 +132,7 @@ class _Checking:
             if not found:
                 self._told.say(f"{file}: ok")
             if any(each.severity == "error" for each in found) or (
-                found and self._lint_settings.strict(file)
+                found and self._lint_settings.strict(str(file))
             ):
                 status = FAILED
         return status
@@ -299,7 +169,7 @@ class _Checking:
         """Return the findings of lint and preflight."""
         vm, directory = self._vm(file), str(file.absolute().parent)
         imports = vm.imports_of(source, directory)
-        disabled = self._lint_settings.of(file).disabled
+        disabled = self._lint_settings.of(str(file)).disabled
         findings = lint(
             source,
             program,
@@ -311,7 +181,8 @@ class _Checking:
         )
         lines = Lines(source)
         yield from (finding.diagnostic(lines) for finding in silenced(source, findings))
-        yield from preflight_findings(vm, program, file, source, self._severity)
+        found = preflight_findings(vm, vm.state(Modules), program, str(file), directory, self._severity)
+        yield from (finding.diagnostic(lines) for finding in found)
 
 
 # `harnpy explain`: what the code of a diagnostic means. Spec: 09 §4.4.

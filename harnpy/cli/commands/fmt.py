@@ -15,24 +15,16 @@ import click
 
 from harnpy.cli import FAILED, OK
 from harnpy.cli.console import complain, say
-from harnpy.cli.source_files import Manifests, program_files, replace_text
+from harnpy.cli.source_files import manifests, program_files, replace_text
 from harnpy.cli.testing.worker_processes import worker_processes
 from harnpy.formats.visible import on_one_line
 from harnpy.syntax.diagnostic import SourceFault
-from harnpy.syntax.formatter import SEPARATOR_WIDTH, NotKept, format_source
-from harnpy.syntax.printer import LINE_WIDTH
+from harnpy.syntax.formatter import NotKept, Widths, format_source
 from harnpy.vm.vm import allow_deep_recursion
 
 STDIN = Path("-")
 #: Bytes of programs that keep one process busy for longer than it takes to start.
 _PER_PROCESS = 200_000
-
-
-class Widths(NamedTuple):
-    """The settings of the formatter, in columns."""
-
-    line_width: int = LINE_WIDTH
-    separator_width: int = SEPARATOR_WIDTH
 
 
 class Formatted(NamedTuple):
@@ -81,16 +73,11 @@ def command(
 
 def _widths(target: Path, line_width: int | None, separator_width: int | None) -> Widths:
     """The options, else what `[fmt]` says for the first target, else the defaults."""
-    table = Manifests().table("fmt", "." if target == STDIN else str(target))
-    for key in Widths._fields:
-        if key in table and (type(table[key]) is not int or table[key] < 1):
-            raise click.ClickException(
-                f"[fmt] of harn.toml: `{key}` must be an integer above 0, not {table[key]!r}"
-            )
-    return Widths(
-        line_width or table.get("line_width", LINE_WIDTH),
-        separator_width or table.get("separator_width", SEPARATOR_WIDTH),
-    )
+    try:
+        found = Widths.of(manifests().table("fmt", "." if target == STDIN else str(target)))
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+    return Widths(line_width or found.line_width, separator_width or found.separator_width)
 
 
 # One file

@@ -12,11 +12,12 @@ from harnpy.check.allow import silenced
 from harnpy.check.checker import check_program
 from harnpy.check.findings import Finding, has_errors
 from harnpy.check.lint.fixing import fix_all
+from harnpy.check.lint.requested import NAMES, LintSettings
 from harnpy.check.lint.rules import lint
 from harnpy.cli import FAILED, OK
 from harnpy.cli.console import complain
 from harnpy.cli.reports import Report, report, report_options
-from harnpy.cli.source_files import NAMES, LintSettings, consumed_names, program_files, replace_text
+from harnpy.cli.source_files import consumed_names, manifests, program_files, replace_text
 from harnpy.formats.suggestions import hint
 from harnpy.formats.visible import on_one_line
 from harnpy.syntax.diagnostic import Lines, SyntaxFault
@@ -62,7 +63,10 @@ def command(
         complain("no .harn files found under the given target(s)")
         return FAILED
     settings = LintSettings(
-        enabled=("require-file-header",) if require_file_header else (), selected=select, disabled=disable
+        manifests(),
+        enabled=("require-file-header",) if require_file_header else (),
+        selected=select,
+        disabled=disable,
     )
     fixing = ("unsafe" if unsafe_fixes else "safe") if fix or unsafe_fixes else None
     told = report(form)
@@ -103,7 +107,7 @@ class _Linting:
         program = parse(source)
         imports = self._vm.imports_of(source, str(file.absolute().parent))
         knowledge = self._vm.builtins.knowledge()
-        settings = self._settings.of(file)
+        settings = self._settings.of(str(file))
         found = lint(source, program, str(file), knowledge, imports, settings, consumed)
         if typed:
             found += check_program(program, source, knowledge, imports)
@@ -112,7 +116,7 @@ class _Linting:
     def _judge(self, file: Path, source: str, consumed: Collection[str]) -> int:
         """Lint a file; return the exit status."""
         found = self._found(file, source, consumed)
-        return FAILED if has_errors(found) or (found and self._settings.strict(file)) else OK
+        return FAILED if has_errors(found) or (found and self._settings.strict(str(file))) else OK
 
     def _found(self, file: Path, source: str, consumed: Collection[str]) -> list[Finding]:
         """Lint a file and show the findings."""

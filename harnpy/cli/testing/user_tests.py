@@ -24,6 +24,7 @@ from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
 from harnpy.vm.modules import Modules
+from harnpy.vm.resolve.tree import is_test
 
 if TYPE_CHECKING:
     from harnpy import Vm
@@ -169,10 +170,6 @@ def _test_file(path: Path, filter: str) -> TestFile:
         return TestFile(path, (), console.rendered_error(error).rstrip("\n"))
     names = [item.name for item in program.items if isinstance(item, ast.Pipeline) and is_test(item)]
     return TestFile(path, tuple(name for name in names if filter in name))
-
-
-def is_test(pipeline: ast.Pipeline) -> bool:
-    return pipeline.name.startswith("test_") or any(attribute.name == "test" for attribute in pipeline.attrs)
 
 
 def complain_of_none(options: Options) -> None:

@@ -29,6 +29,11 @@ def entry_pipeline(program: ast.Program, name: str | None = None) -> ast.Pipelin
     return pipelines[0] if pipelines and name is None else None
 
 
+def is_test(pipeline: ast.Pipeline) -> bool:
+    """Return True if `harnpy test` runs a pipeline. Spec: 09 §3.1."""
+    return pipeline.name.startswith("test_") or any(attribute.name == "test" for attribute in pipeline.attrs)
+
+
 def signature(params: Sequence[ast.Param]) -> tuple[tuple[str, ...], bool]:
     """The names of a function's parameters, and whether the last takes the rest of the arguments."""
     return tuple(param.name for param in params), bool(params) and params[-1].rest

@@ -47,6 +47,15 @@ def test_a_finding_has_its_rule_as_label(harnpy: Command, write) -> None:
     assert (done.stdout, done.returncode) == ("", 0)
 
 
+def test_did_you_mean_is_an_unsafe_fix(harnpy: Command, write) -> None:
+    source = "let total = 1\nprintln(total, totel)\n"
+    write("a.harn", source)
+    harnpy("lint", "--fix", "a.harn")
+    assert Path("a.harn").read_text() == source
+    harnpy("lint", "--unsafe-fixes", "a.harn")
+    assert Path("a.harn").read_text() == source.replace("totel", "total")
+
+
 def test_files_and_directories(harnpy: Command, write) -> None:
     write("sub/b.harn", "println(1)\n")
     done = harnpy("lint", write("a.harn", "println(2)\n"), "sub", "a.harn")
