@@ -50,7 +50,7 @@ class Frames:
         self._bytes = bytearray()
         self._length: int | None = None
 
-    def take(self, data: bytes) -> Iterator[object | JsonRpcException]:
+    def take(self, data: bytes) -> Iterator[object]:
         """Yield the messages that are complete with ``data``."""
         self._bytes += data
         while True:
@@ -87,7 +87,7 @@ class Frames:
         self._length = length
         return None
 
-    def _parsed(self, body: bytes) -> object | JsonRpcException:
+    def _parsed(self, body: bytes) -> object:
         try:
             return json.loads(body.decode("utf-8"))
         except (ValueError, RecursionError):
@@ -104,7 +104,7 @@ class Inbox:
     def __init__(self, reader: BinaryIO) -> None:
         self._reader = reader
         self._frames = Frames()
-        self._waiting: deque[object | JsonRpcException] = deque()
+        self._waiting: deque[object] = deque()
         self._ended = False
 
     @property
@@ -114,7 +114,7 @@ class Inbox:
             self._read()
         return not self._waiting
 
-    def next(self) -> object | JsonRpcException | None:
+    def next(self) -> object:
         """Return the next message, once it is there; None at the end of the stream."""
         while not self._waiting and not self._ended:
             self._read()
@@ -161,7 +161,7 @@ class Protocol(JsonRPCProtocol):
         found: type[Any] | None = lsp.METHOD_TO_TYPES.get(method, (None, None))[1]
         return found
 
-    def handle(self, message: object | JsonRpcException) -> None:
+    def handle(self, message: object) -> None:
         """Handle what has come, and answer it if it is a request or can't be read."""
         number = None
         try:

@@ -68,7 +68,8 @@ class Workspace:
 
     def at_path(self, path: str) -> Document | None:
         """Return the document of a file, from the editor or else from disk; None if it can't be read."""
-        found = next((one for one in self.documents.values() if one.path == path), None)
+        # Of two with one path, the one that was opened last.
+        found = next((one for one in reversed(self.documents.values()) if one.path == path), None)
         if found is not None:
             return found
         try:
@@ -109,12 +110,10 @@ class Workspace:
         return None if place is None else place.path
 
     def paths(self) -> Iterator[str]:
-        """Yield the programs below the roots, and those that are open, each once."""
-        seen = set()
-        for document in self.documents.values():
-            if document.path is not None and document.path not in seen:
-                seen.add(document.path)
-                yield document.path
+        """Yield the programs below the roots, and those that are open, each once, these first."""
+        seen = {document.path for document in self.documents.values() if document.path is not None}
+        # Not in the order in which they were opened: answers depend on the texts alone.
+        yield from sorted(seen)
         for root in self.roots:
             for directory, folders, files in os.walk(root):
                 folders[:] = sorted(
