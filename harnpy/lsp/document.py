@@ -57,11 +57,14 @@ class Document:
         self.path = path
         self.text = text
         self.version: int | None = None
+        #: The `Workspace.revision` that it has last seen the other files in.
+        self.revision = 0
         self.knowledge = knowledge
         self.checked = CheckedFile(knowledge)
         #: What harnpy/lsp/names.py has read of this text; None until it is asked.
         self.names: Names | None = None
         self._kept: dict[Any, dict[Item, Any]] = {}
+        self._enums: set[str] = set()
 
     def edit(self, text: Text, bring: Bring, version: int | None = None) -> None:
         """Take another text."""
@@ -69,6 +72,10 @@ class Document:
         self.version = version
         self.checked.edit(text.source, bring)
         self.names = None
+        if self.environment.enums_anywhere != self._enums:
+            # `a.b` in any item is a variant if `a` is an enum.
+            self._enums = self.environment.enums_anywhere
+            self._kept.clear()
         for name in ("uses", "findings"):
             self.__dict__.pop(name, None)
 

@@ -121,6 +121,7 @@ class LanguageServer:
         self._publish_soon(uri)
 
     def _saved(self, params: lsp.DidSaveTextDocumentParams) -> None:
+        self.workspace.changed_on_disk()
         self._refresh_importers(params.text_document.uri)
 
     def _closed(self, params: lsp.DidCloseTextDocumentParams) -> None:
@@ -130,6 +131,7 @@ class LanguageServer:
         self._refresh_importers(uri)
 
     def _changed_on_disk(self, params: lsp.DidChangeWatchedFilesParams) -> None:
+        self.workspace.changed_on_disk()
         self._refresh_importers("")
 
     def _changed_folders(self, params: lsp.DidChangeWorkspaceFoldersParams) -> None:
