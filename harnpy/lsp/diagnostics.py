@@ -22,13 +22,20 @@ def diagnostics(workspace: Workspace, document: Document) -> list[lsp.Diagnostic
 
 
 def _syntax(document: Document) -> Iterator[lsp.Diagnostic]:
+    pieces = document.checked.draft.pieces
     for piece in document.checked.draft.broken:
+        # Not at the beginning of what comes next.
+        last = piece.start + len(piece.text.rstrip())
         for fault in piece.faults:
             if fault.span is not None:
-                start, end = piece.start + fault.span.start, piece.start + fault.span.end
+                start = min(piece.start + fault.span.start, last)
+                end = min(piece.start + fault.span.end, last)
+                message = fault.message
+                if piece is not pieces[-1]:
+                    message = message.replace("unexpected end of file", "unexpected end of the statement")
                 yield lsp.Diagnostic(
                     range=document.text.range(start, max(start, end)),
-                    message=fault.message,
+                    message=message,
                     severity=lsp.DiagnosticSeverity.Error,
                     code=fault.code,
                     source="harn",
