@@ -30,9 +30,7 @@ _BEGINNING = re.compile(r"(?<!\\\n)^(?:(?!(?:else|catch|finally)\b)[^\W\d]|@)", 
 #: Depths of texts that are remembered beside those of the pieces.
 _DEPTHS = 1_000
 _WORD = re.compile(r"[^\W\d]\w*")
-_QUIET = re.compile(r"\"(?:[^\"\
-]|\.)*\"|//[^
-]*")
+_QUIET = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|//[^\n]*")
 
 
 class Item:
