@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     #: Brings what the imports of one file ask for.
     Bring = Callable[[Sequence[Request]], Imports]
 
+_NO_BREAK = re.compile(r"[^\n]")
 _WORD = re.compile(r"[^\W\d]\w*")
 #: What is said of a name that is declared nowhere.
 _UNDECLARED = frozenset(["undefined-call", "undefined-name", "unknown-struct"])
@@ -181,7 +182,7 @@ class CheckedFile:
         if broken:
             doubt = _Doubt(broken)
             found = [finding for finding in found if not doubt.about(finding, draft.source)]
-        return silenced(draft.source, ordered(found))
+        return silenced(_readable(draft), ordered(found))
 
     def _forget(self, before: Sequence[Surface], after: Sequence[Surface]) -> None:
         """Forget what was found where an edit shows; the surfaces are of the items before and after it."""
@@ -220,6 +221,16 @@ class CheckedFile:
         if item.findings is None:
             item.findings = check_item(item.node, self.environment)
         return [finding.shifted(item.moved, self.draft.place) for finding in item.findings]
+
+
+def _readable(draft: Draft) -> str:
+    """Return the text with blanks for what may be no tokens: broken pieces from the first fault on."""
+    source = draft.source
+    for piece in draft.broken:
+        first = min((fault.span.start for fault in piece.faults if fault.span is not None), default=0)
+        blank = _NO_BREAK.sub(" ", piece.text[first:])
+        source = source[: piece.start + first] + blank + source[piece.end :]
+    return source
 
 
 def _without_ends(surfaces: Sequence[Surface], others: Sequence[Surface]) -> Sequence[Surface]:

@@ -106,3 +106,9 @@ def test_a_type_that_is_being_written_refuses_nothing(opened: Open) -> None:
         code not in ("unknown-property", "unknown-struct")
         for code, _ in codes(opened(f"struct Point {{ x: int, {use}").document)
     )
+
+
+def test_a_string_that_is_being_written_leaves_what_a_comment_allows(opened: Open) -> None:
+    allowed = "fn f() {\n  // harnpy: allow undefined-name -- later\n  return nothing\n}\n\n"
+    found = codes(opened(f'{allowed}let a = "').document)
+    assert [code for code, _ in found] == ["unterminated-string"]
