@@ -9,7 +9,8 @@ An editor keeps one and calls `check` at every keystroke: what an edit left as i
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from harnpy.builtins import catalog
@@ -18,7 +19,7 @@ from harnpy.check.checker import check_item, check_together, ordered
 from harnpy.check.edits import Draft, Item, Piece, placed
 from harnpy.check.environment import Environment
 from harnpy.check.findings import Finding
-from harnpy.check.surface import Surface
+from harnpy.check.surface import Surface, declared_names, file_variables
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Diagnostic, Lines, SourceFault
 from harnpy.syntax.parser import parse
@@ -37,6 +38,11 @@ if TYPE_CHECKING:
     #: Brings what the imports of one file ask for.
     Bring = Callable[[Sequence[Request]], Imports]
 
+_NO_BREAK = re.compile(r"[^\n]")
+_WORD = re.compile(r"[^\W\d]\w*")
+#: What is said of a name that is declared nowhere.
+_UNDECLARED = frozenset(["undefined-call", "undefined-name", "unknown-struct"])
+_TYPES = (ast.StructDecl, ast.EnumDecl, ast.InterfaceDecl, ast.TypeDecl, ast.ImplDecl)
 #: Texts of modules that are remembered besides those being checked, the `std/*` ones among them.
 _REMEMBERED = 64
 
@@ -116,6 +122,7 @@ class CheckedFile:
         self._knowledge = knowledge
         self._strict = strict
         self._brought = ""
+        self._foreign: frozenset[str] = frozenset()
         self._seen: dict[Item, tuple[Surface, list[Request]]] = {}
 
     def edit(self, text: str, bring: Bring, *, undivided: bool = False) -> None:
@@ -125,7 +132,7 @@ class CheckedFile:
         before = [self._seen.pop(item)[0] for item in draft.replaced]
         for item in draft.fresh:
             self._seen[item] = Surface(item.node), list(modules.requests_of([item.node]))
-        _forget(draft, before, [self._seen[item][0] for item in draft.fresh])
+        self._forget(before, [self._seen[item][0] for item in draft.fresh])
         brought = bring([request for item in draft.items for request in self._seen[item][1]])
         if brought.fingerprint() != self._brought:
             self._brought = brought.fingerprint()
@@ -139,6 +146,7 @@ class CheckedFile:
             strict=self._strict,
             surfaces=[self._seen[item][0] for item in draft.items],
         )
+        self._foreign = self.environment.foreign_functions
 
     def supposing(self, piece: Piece, nodes: Sequence[ast.Node]) -> Environment:
         """Return what items would see if a piece had other ones. Nothing changes."""
@@ -170,7 +178,44 @@ class CheckedFile:
         found = [finding for item in draft.items if not item.broken for finding in self._found(item)]
         for finding in check_together(self.environment):
             found.append(finding.shifted(draft.place(finding.start) - finding.start, draft.place))
+        broken = draft.broken
+        if broken:
+            doubt = _Doubt(broken)
+            found = [finding for finding in found if not doubt.about(finding, draft.source)]
         return silenced(draft.source, ordered(found), [piece.end for piece in draft.pieces])
+
+    def _forget(self, before: Sequence[Surface], after: Sequence[Surface]) -> None:
+        """Forget what was found where an edit shows; the surfaces are of the items before and after it."""
+        draft = self.draft
+        if before == after:
+            # Any finding may point to where a name is declared, if only there is such a place.
+            same_names = all(
+                one.places.keys() == other.places.keys() for one, other in zip(before, after, strict=True)
+            )
+            for item in draft.items:
+                if item.findings and not (same_names and _stays(item.findings, draft.replaced)):
+                    item.findings = None
+            return
+        touched = self._touched([*_without_ends(before, after), *_without_ends(after, before)])
+        for piece in draft.pieces:
+            for item in piece.items:
+                # What was found may suggest any other name, or say where it is.
+                if item.findings or touched is None or not touched.isdisjoint(piece.words):
+                    item.findings = None
+
+    def _touched(self, changed: Sequence[Surface]) -> set[str] | None:
+        """Return the names that may mean something else when surfaces change; None if any may."""
+        if self._strict or not all(surface.is_local for surface in changed):
+            return None
+        touched = {name for surface in changed for name in surface.names}
+        if any(surface.types or surface.methods for surface in changed):
+            # A module may import this file, and return its types.
+            touched |= self._foreign
+        # A signature may name a type that has changed, a literal another one.
+        others = [surface for surface, _ in self._seen.values()]
+        while grown := [one for one in others if not (touched.isdisjoint(one.shown) or one.names <= touched)]:
+            touched.update(*(one.names for one in grown))
+        return touched
 
     def _found(self, item: Item) -> list[Finding]:
         if item.findings is None:
@@ -178,19 +223,46 @@ class CheckedFile:
         return [finding.shifted(item.moved, self.draft.place) for finding in item.findings]
 
 
-def _forget(draft: Draft, before: list[Surface], after: list[Surface]) -> None:
-    """Forget what was found where an edit shows; the surfaces are those of the items before and after it."""
-    if before != after:
-        for item in draft.items:
-            item.findings = None
+def _without_ends(surfaces: Sequence[Surface], others: Sequence[Surface]) -> Sequence[Surface]:
+    """Return the surfaces without those at both ends that others begin and end with, too."""
+    room = min(len(surfaces), len(others))
+    first = next((i for i in range(room) if surfaces[i] != others[i]), room)
+    room -= first
+    last = next((i for i in range(room) if surfaces[-1 - i] != others[-1 - i]), room)
+    return surfaces[first : len(surfaces) - last]
+
+
+class _Doubt:
+    """What isn't known for sure while some pieces are broken (12 §2).
+
+    They may declare any name that stands in them, and what they declare may look otherwise when written.
+    """
+
+    def __init__(self, broken: Sequence[Piece]) -> None:
+        self._mentioned = {word for piece in broken for word in piece.words}
+        self._uncertain = {name for piece in broken for item in piece.items for name in _unsure(piece, item)}
+
+    def about(self, finding: Finding, source: str) -> bool:
+        """Return whether a finding is about any of that."""
+        words = _WORD.findall(source[finding.start : finding.end])
+        if finding.code in _UNDECLARED:
+            return bool(words) and words[0] in self._mentioned
+        return not self._uncertain.isdisjoint([*words, *_WORD.findall(finding.message)])
+
+
+def _unsure(piece: Piece, item: Item) -> Iterator[str]:
+    """Yield what an item of a broken piece declares, unless it is broken in the body of a function alone."""
+    if isinstance(item.node, _TYPES):
+        yield from piece.words
         return
-    # Any finding may point to where a name is declared, if only there is such a place.
-    same_names = all(
-        one.places.keys() == other.places.keys() for one, other in zip(before, after, strict=True)
-    )
-    for item in draft.items:
-        if item.findings and not (same_names and _stays(item.findings, draft.replaced)):
-            item.findings = None
+    body = getattr(item.node, "body", None)
+    first = min((fault.span.start for fault in piece.faults if fault.span is not None), default=0)
+    begins = body.start + item.moved - piece.start if isinstance(body, ast.Block) else -1
+    # Mending puts in a `{` that takes no room.
+    if not piece.text.startswith("{", max(begins, 0)) or begins < 0 or first <= begins:
+        for let in file_variables(item.node):
+            yield from ast.bound_names(let.target)
+        yield from declared_names(item.node)
 
 
 def _stays(findings: Sequence[Finding], replaced: Sequence[Item]) -> bool:

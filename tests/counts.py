@@ -64,6 +64,10 @@ class Counts:
     typed_programs = Size(16, 5_000)
     fixed_programs = Size(6, 5_000)
     damaged_programs = Size(48, 2_000)
+    cut_programs = Size(30, 2_000)
+    #: Sequences of edits in a language server.
+    edit_sequences = Size(3, 1_000)
+    streamed_edit_sequences = Size(1, 50)
     fuzzed_runs = Size(400, 100_000)
     fuzzed_texts = Size(250, 50_000)
     secret_rounds = Size(2, 5)

@@ -192,3 +192,10 @@ def test_a_stage_among_many_costs_what_one_among_few_does(
         return calls_made(lambda: vm.call(run))
 
     assert calls(200) / 200 < 1.5 * calls(20) / 20
+
+
+def test_a_keystroke_is_measured_and_a_server_that_is_missing_is_left_out(run: Run) -> None:
+    few = "--lines 60 --keys 14 --files 2 --peer nobody=no-such-server".split()
+    output = run("bench/editor.py", *few)
+    assert "nobody: left out, no-such-server is not installed" in output
+    assert "nan" not in next(line for line in output.splitlines() if line.startswith("  harnpy lsp"))

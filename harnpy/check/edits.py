@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 _READING = 1 << 40
 #: Where a piece begins: at a word that no line goes on with (01 §3).
 _BEGINNING = re.compile(r"(?<!\\\n)^(?:(?!(?:else|catch|finally)\b)[^\W\d]|@)", re.MULTILINE)
-_BRACKETS = re.compile(r"[(\[{]|[)\]}]|\"(?:[^\"\\\n]|\\.)*\"|//[^\n]*")
+#: Depths of texts that are remembered beside those of the pieces.
+_DEPTHS = 1_000
+_WORD = re.compile(r"[^\W\d]\w*")
+_QUIET = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|//[^\n]*")
 
 
 class Item:
@@ -57,7 +60,7 @@ class Item:
 class Piece:
     """A part of the text that is read by itself. ``faults`` are why it is broken, by offsets in it."""
 
-    __slots__ = ("faults", "items", "reading", "start", "text")
+    __slots__ = ("_words", "faults", "items", "reading", "start", "text")
 
     def __init__(self, text: str, start: int, reading: int) -> None:
         self.text = text
@@ -65,10 +68,18 @@ class Piece:
         self.reading = reading
         self.items: list[Item] = []
         self.faults: Sequence[Diagnostic] = ()
+        self._words: frozenset[str] | None = None
 
     @property
     def end(self) -> int:
         return self.start + len(self.text)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words in it, every name that it mentions among them."""
+        if self._words is None:
+            self._words = frozenset(_WORD.findall(self.text))
+        return self._words
 
     def move(self, by: int) -> None:
         self.start += by
@@ -92,6 +103,7 @@ class Draft:
         self._reading = 0
         self._by_reading: dict[int, Piece] = {}
         self._nodes: dict[str, tuple[ast.Node, ...] | SyntaxFault] = {}
+        self._depths: dict[str, int] = {}
         self.edit(source)
 
     @property
@@ -102,6 +114,8 @@ class Draft:
     def edit(self, source: str, *, undivided: bool = False) -> None:
         """Take ``source`` as the new text. ``undivided``: as one piece, which takes longer."""
         known, self._nodes = self._nodes, {}
+        if len(self._depths) > 2 * len(self.pieces) + _DEPTHS:
+            self._depths.clear()
         if undivided:
             self._read(source, known)
         spans = [(0, len(source))] if undivided else list(self._spans(source, known))
@@ -174,9 +188,16 @@ class Draft:
         if depth <= 0:
             return end + 1 if _at_end(fault, text) else None
         while depth > 0 and end < len(bounds) - 1:
-            depth += _depth(source[bounds[end] : bounds[end + 1]])
+            depth += self._depth(source[bounds[end] : bounds[end + 1]])
             end += 1
         return end if depth <= 0 else None
+
+    def _depth(self, text: str) -> int:
+        """Return the depth of a text, kept: behind an open bracket, each keystroke asks for all of them."""
+        found = self._depths.get(text)
+        if found is None:
+            found = self._depths[text] = _depth(text)
+        return found
 
     def _read(
         self, text: str, known: Mapping[str, tuple[ast.Node, ...] | SyntaxFault]
@@ -226,8 +247,8 @@ def _closer(fault: SyntaxFault, text: str) -> str | None:
 
 def _depth(text: str) -> int:
     """Return how many more brackets a text opens than it closes."""
-    found = _BRACKETS.findall(text)
-    return sum((each in ("(", "[", "{")) - (each in (")", "]", "}")) for each in found)
+    code = _QUIET.sub("", text)
+    return sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))
 
 
 def _at_end(fault: SyntaxFault, text: str) -> bool:

@@ -19,6 +19,7 @@ _BODIES = (ast.FnDecl, ast.ToolDecl, ast.FnExpr, ast.Closure, ast.Spawn, ast.Par
 #: Builtins that make providers known, or answer in the place of any of them.
 _BRING_PROVIDERS = frozenset(["llm_mock", "provider_register"])
 _TYPES = (ast.StructDecl, ast.EnumDecl, ast.InterfaceDecl, ast.TypeDecl, ast.ImplDecl)
+_NAMING = (ast.Name, ast.Call, ast.TypeName, ast.StructLit, ast.ImplDecl)
 #: What has a name that it declares.
 _NAMED = (
     ast.Param,
@@ -40,10 +41,13 @@ class Surface:
     """The outside of one item, as the rest of a file sees it. Two are equal when they look the same."""
 
     __slots__ = (
+        "_names",
+        "_shown",
         "brings_providers",
         "called",
         "enums",
         "imports",
+        "is_local",
         "methods",
         "parts",
         "places",
@@ -74,7 +78,12 @@ class Surface:
         """What the item binds to a literal for good, for builtins that are given the name."""
         self.brings_providers = False
         """Whether it names a builtin that may make providers known."""
+        self._names: frozenset[str] | None = None
+        self._shown: frozenset[str] | None = None
         self._collect(item)
+        self.is_local = not isinstance(item, ast.Pipeline | ast.Override | ast.Import | ast.Retry)
+        """Whether it concerns only those who mention a name of it."""
+        self.is_local = self.is_local and not (self.imports or self.brings_providers)
         self.parts = (
             tuple(self.written.items()),
             tuple(_signature(node) for node in self.called.values()),
@@ -94,6 +103,31 @@ class Surface:
 
     def __hash__(self) -> int:
         return hash(self.parts)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names by which others may get at it.
+
+        Not those of fields and methods: who has a value of a type gets it by a name that shows the type.
+        """
+        if self._names is None:
+            variables = (name for name, _ in self.variables)
+            structs = (struct for struct, _ in self.methods)
+            enums = (node for node in self.types if isinstance(node, ast.EnumDecl))
+            variants = (variant.name for node in enums for variant in node.variants)
+            self._names = frozenset(
+                [*self.called, *self.written, *self.type_names, *variables, *structs, *variants]
+            )
+        return self._names
+
+    @property
+    def shown(self) -> frozenset[str]:
+        """The names that others may see in it: in a signature, a type or a literal."""
+        if self._shown is None:
+            nodes = (*self.called.values(), *self.types, *self.written.values())
+            parts = [part for node in nodes for part in ast.walk(node, (ast.Block,))]
+            self._shown = frozenset(part.name for part in parts if isinstance(part, _NAMING))
+        return self._shown
 
     def _collect(self, item: ast.Node) -> None:
         self.variables = tuple(

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _CITATION = re.compile(r"Spec: ([^\"`]*?)\.?\s*$")
 _SENTENCE = re.compile(r"(?s).*?[.!?](?=\s|$)")
 _SPACES = re.compile(r"\s+")
+#: What isn't text in a block comment: its line breaks with the stars behind them, and those at its beginning.
+_BESIDE = re.compile(r"\s*\n\s*\*? ?|^\*+")
 _COMMENT = re.compile(r"^\s*//[/!]? ?(.*)$")
 
 
@@ -100,8 +102,11 @@ def header(document: Document, node: ast.Node) -> str:
 
 
 def comment_above(source: str, start: int) -> str:
-    """Return the text of the comment that ends on the line above an offset."""
-    lines = source[:start].split("\n")[:-1]
+    """Return the text of the comment that ends on the line above an offset, of lines or a block."""
+    before = source[: source.rfind("\n", 0, start) + 1]
+    if before.endswith("*/\n"):
+        return _BESIDE.sub(" ", before[before.rfind("/*") + 2 : -3]).strip()
+    lines = before.split("\n")[:-1]
     found = []
     while lines and (comment := _COMMENT.match(lines.pop())):
         found.append(comment[1])

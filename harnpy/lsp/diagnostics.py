@@ -50,12 +50,21 @@ def findings(document: Document) -> list[Finding]:
 
 
 def syntax_errors(document: Document) -> Iterator[lsp.Diagnostic]:
+    pieces = document.checked.draft.pieces
     for piece in document.checked.draft.broken:
+        # Not at the beginning of what comes next.
+        last = piece.start + len(piece.text.rstrip())
         for fault in piece.faults:
             if fault.span is not None:
-                shown = _shown(document, piece.start + fault.span.start, piece.start + fault.span.end, fault)
+                start = min(piece.start + fault.span.start, last)
+                end = min(piece.start + fault.span.end, last)
+                shown = _shown(document, start, end, fault)
                 # Counted from the piece, where it is said.
                 shown.message = _POSITION.sub("", shown.message)
+                if piece is not pieces[-1]:
+                    shown.message = shown.message.replace(
+                        "unexpected end of file", "unexpected end of the statement"
+                    )
                 for related in fault.related:
                     if related.span is not None:
                         start, end = piece.start + related.span.start, piece.start + related.span.end

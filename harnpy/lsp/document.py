@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from harnpy.check.types.type_nodes import Type
     from harnpy.checking import Bring
     from harnpy.lsp.advice import Advice
-    from harnpy.lsp.names import Names
     from harnpy.lsp.text import Text
 
 
@@ -60,20 +59,26 @@ class Document:
         self.path = path
         self.text = text
         self.version: int | None = None
+        #: The `Workspace.revision` that it has last seen the other files in.
+        self.revision = 0
         self.knowledge = knowledge
         self.checked = CheckedFile(knowledge, strict=strict)
-        #: What harnpy/lsp/names.py has read of this text; None until it is asked.
-        self.names: Names | None = None
+        self._of_text: dict[str, Any] = {}
         #: What the linter has found, see harnpy/lsp/linting.py; None until it has looked.
         self.advice: Advice | None = None
         self._kept: dict[Any, dict[Item, Any]] = {}
+        self._enums: set[str] = set()
 
     def edit(self, text: Text, bring: Bring, version: int | None = None) -> None:
         """Take another text."""
         self.text = text
         self.version = version
         self.checked.edit(text.source, bring)
-        self.names = None
+        self._of_text.clear()
+        if self.environment.enums_anywhere != self._enums:
+            # `a.b` in any item is a variant if `a` is an enum.
+            self._enums = self.environment.enums_anywhere
+            self._kept.clear()
         for name in ("uses", "findings"):
             self.__dict__.pop(name, None)
 
@@ -107,6 +112,13 @@ class Document:
         if self.advice is None:
             return []
         return list(self.advice.standing(self.source, self.items, self.place))
+
+    def once(self, what: str, read: Callable[[], _T]) -> _T:
+        """Return what ``read`` reads of the whole text: once, until it is edited."""
+        if what not in self._of_text:
+            self._of_text[what] = read()
+        found: _T = self._of_text[what]
+        return found
 
     def kept(self, item: Item, read: Callable[[Document, Item], _T]) -> _T:
         """Return what ``read`` reads of an item: once, until the item is edited."""

@@ -1,8 +1,7 @@
 """What the linter and the preflight say of a document, asked while nobody types. Spec: 12 §3.1.
 
-They look at whole files, which takes long: a `Linter` works in a thread of its own, on a `Question` that has
-all that it needs. What it finds is kept with the items that it is about, and goes with them when those are
-edited.
+They look at whole files, which takes long: a `Linter` works in steps, and gives up where something else is to
+be done. What it finds is kept with the items that it is about, and goes with them when those are edited.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ def question(workspace: Workspace, document: Document) -> Question:
 
 
 class Abandoned(Exception):
-    """The client has sent something: the linter makes room, since threads share one interpreter."""
+    """The client has sent something: the linter makes room."""
 
 
 def _require(wanted: Callable[[], bool]) -> None:
@@ -93,7 +92,7 @@ def _require(wanted: Callable[[], bool]) -> None:
 
 
 class Linter:
-    """Answers questions, one after the other; what it remembers belongs to its thread."""
+    """Answers questions, one after the other."""
 
     def __init__(self) -> None:
         self._surfaces: dict[str, modules.Surface] = {}

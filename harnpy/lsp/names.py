@@ -92,9 +92,7 @@ class Names:
 
 def names(workspace: Workspace, document: Document) -> Names:
     """Return the names of a document; they are read when first asked for after an edit."""
-    if document.names is None:
-        document.names = Names(list(_Reader(workspace, document).read()))
-    return document.names
+    return document.once("names", lambda: Names(list(_Reader(workspace, document).read())))
 
 
 def mentions_everywhere(workspace: Workspace, meaning: Meaning) -> Iterator[tuple[Document, Mention]]:

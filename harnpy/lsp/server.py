@@ -1,43 +1,28 @@
 """The language server over standard input and output: life cycle, versions, and which feature answers what.
 
-pygls carries the messages and no more: positions, the order of a life and versions are ours, by the text of
-the protocol. Requests are answered one after the other, in the thread that reads them. Spec: 12 §1.
+Requests are answered one after the other, in the thread that reads them. Spec: 12 §1.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import sys
 from collections.abc import Callable
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from lsprotocol import types as lsp
-from pygls.exceptions import (
-    JsonRpcException,
-    JsonRpcInternalError,
-    JsonRpcInvalidParams,
-    JsonRpcInvalidRequest,
-    JsonRpcServerNotInitialized,
-)
-from pygls.protocol import JsonRPCProtocol, default_converter
-from pygls.server import JsonRPCServer
+from pygls.exceptions import JsonRpcInvalidParams
 
 from harnpy.lsp import capabilities
 from harnpy.lsp.diagnostics import diagnostics
 from harnpy.lsp.document import Document
 from harnpy.lsp.idle import IdleLinting
+from harnpy.lsp.transport import Connection
 from harnpy.lsp.uris import path_of
 from harnpy.lsp.workspace import Workspace
 from harnpy.project import MANIFEST
 from harnpy.version import __version__
 
 log = logging.getLogger("harnpy.lsp")
-
-#: How long one thread computes while another one waits, in seconds.
-_SWITCH = 0.0005
-
-_Params = TypeVar("_Params")
 
 #: The encodings of positions that the server knows, the one it likes best first: its offsets are characters.
 _ENCODINGS = (
@@ -47,52 +32,14 @@ _ENCODINGS = (
 )
 
 
-class Protocol(JsonRPCProtocol):
-    """The life of a server: nothing before `initialize`, nothing but `exit` behind `shutdown`."""
-
-    initialized = False
-    ended = False
-
-    def get_message_type(self, method: str) -> type[Any] | None:
-        found: type[Any] | None = lsp.METHOD_TO_TYPES.get(method, (None,))[0]
-        return found
-
-    def get_result_type(self, method: str) -> type[Any] | None:
-        found: type[Any] | None = lsp.METHOD_TO_TYPES.get(method, (None, None))[1]
-        return found
-
-    def handle_message(self, message: Any) -> None:
-        method = getattr(message, "method", None)
-        if method is None or method == lsp.EXIT:
-            super().handle_message(message)
-            return
-        refused = self._refused(method)
-        if refused is None:
-            super().handle_message(message)
-        elif hasattr(message, "id"):
-            self._send_response(message.id, None, refused.to_response_error())
-
-    def _refused(self, method: str) -> JsonRpcException | None:
-        """Return why a message has no answer now."""
-        if self.ended:
-            return JsonRpcInvalidRequest(f"{method} came after shutdown")
-        if not self.initialized and method != lsp.INITIALIZE:
-            return JsonRpcServerNotInitialized(f"{method} came before initialize")
-        if self.initialized and method == lsp.INITIALIZE:
-            return JsonRpcInvalidRequest("the server is initialized already")
-        return None
-
-
 class LanguageServer:
     """One server, for one client."""
 
     def __init__(self) -> None:
-        self._rpc = JsonRPCServer(Protocol, default_converter)
-        self._protocol: Protocol = self._rpc.protocol  # type: ignore[assignment]
         self.workspace = Workspace()
         self.client = lsp.ClientCapabilities()
-        self._unpublished: set[str] = set()
-        self._linting = IdleLinting(lambda: self.workspace, self._tell)
+        self._unpublished: dict[str, None] = {}
+        self._linting = IdleLinting(lambda: self.workspace, self._publish_one)
         self._status = 1
         answers: dict[str, Callable[[Any], Any]] = {
             lsp.INITIALIZE: self._initialize,
@@ -107,27 +54,15 @@ class LanguageServer:
             lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES: self._changed_on_disk,
             lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: self._changed_folders,
         }
-        for method, answer in answers.items():
-            self._rpc.feature(method)(_handler(self._busy(answer)))
         for method, feature in capabilities.features().items():
-            self._rpc.feature(method)(_handler(self._busy(self._answering(feature))))
+            answers[method] = self._answering(feature)
+        self._connection = Connection(answers)
+        self._protocol = self._connection.protocol
 
     def run(self, reader: BinaryIO, writer: BinaryIO) -> int:
         """Serve until the client ends it; return the exit status, 0 if it did so in order (12 §1.1)."""
-        # The linter's thread gives way sooner than others would.
-        sys.setswitchinterval(_SWITCH)
-        self._rpc.start_io(reader, writer)
-        self._linting.close()
+        self._connection.run(reader, writer, self._publish, self._linting)
         return self._status
-
-    def _busy(self, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Let the linter stop for each message."""
-
-        def answered(params: Any) -> Any:
-            self._linting.later()
-            return answer(params)
-
-        return answered
 
     def _answering(self, feature: Callable[..., Any]) -> Callable[[Any], Any]:
         """A feature takes the workspace, the document if the request has one, and the request."""
@@ -164,7 +99,7 @@ class LanguageServer:
         self._status = 0
 
     def _exit(self, params: None) -> None:
-        self._rpc.shutdown()  # type: ignore[no-untyped-call]
+        self._connection.close()
 
     # --- documents ---------------------------------------------------------------------------------
 
@@ -189,6 +124,7 @@ class LanguageServer:
         self._publish_soon(uri)
 
     def _saved(self, params: lsp.DidSaveTextDocumentParams) -> None:
+        self.workspace.changed_on_disk()
         self._refresh_importers(params.text_document.uri)
 
     def _closed(self, params: lsp.DidCloseTextDocumentParams) -> None:
@@ -200,6 +136,7 @@ class LanguageServer:
     def _changed_on_disk(self, params: lsp.DidChangeWatchedFilesParams) -> None:
         if any(change.uri.endswith(f"/{MANIFEST}") for change in params.changes):
             self.workspace.read_manifests()
+        self.workspace.changed_on_disk()
         self._refresh_importers("")
 
     def _changed_folders(self, params: lsp.DidChangeWorkspaceFoldersParams) -> None:
@@ -219,39 +156,27 @@ class LanguageServer:
 
     def _publish_soon(self, uri: str) -> None:
         """Publish what is wrong with a document once the messages that have come are handled."""
-        if not self._unpublished:
-            asyncio.get_running_loop().call_soon(self._publish)
-        self._unpublished.add(uri)
+        self._unpublished[uri] = None
 
     def _publish(self) -> None:
-        uris, self._unpublished = self._unpublished, set()
+        uris, self._unpublished = self._unpublished, {}
         for uri in uris:
             document = self.workspace.documents.get(uri)
             if document is not None:
-                self._tell(document)
+                self._publish_one(document)
                 self._linting.changed(uri)
 
-    def _tell(self, document: Document) -> None:
-        found = diagnostics(self.workspace, document)
-        params = lsp.PublishDiagnosticsParams(document.uri, found, document.version)
-        self._protocol.notify(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
+    def _publish_one(self, document: Document) -> None:
+        try:
+            found = diagnostics(self.workspace, document)
+        except Exception:
+            log.exception("the diagnostics of %s failed", document.uri)
+            return
+        self._protocol.notify(
+            lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS,
+            lsp.PublishDiagnosticsParams(document.uri, found, document.version),
+        )
 
 
 def _nothing(params: object) -> None:
     """Take note of a message that changes nothing here."""
-
-
-def _handler(answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a function of its own for pygls, which writes attributes on it."""
-
-    def handle(params: Any) -> Any:
-        try:
-            return answer(params)
-        except JsonRpcException:
-            raise
-        except Exception as error:
-            # pygls would send our stack to the client.
-            log.exception("a message could not be handled")
-            raise JsonRpcInternalError(f"{type(error).__name__}; the server's log says more") from None
-
-    return handle

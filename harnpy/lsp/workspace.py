@@ -50,6 +50,8 @@ class Workspace:
         self.knowledge: Knowledge = Vm(catalog).builtins.knowledge()
         #: The `[lint]`, `[check]` and `[fmt]` of the files' manifests.
         self.manifests = Manifests(World(), log.warning)
+        #: Another number after each change of a file.
+        self.revision = 0
         self._surfaces: dict[str, modules.Surface] = {}
         self._read: dict[str, tuple[tuple[int, int], Document]] = {}
 
@@ -73,33 +75,46 @@ class Workspace:
 
     def edit(self, document: Document, text: Text, version: int | None) -> None:
         """Take another text of an open document."""
+        self.revision += 1
+        document.revision = self.revision
         document.edit(text, self.bring(document), version)
 
     def close(self, uri: str) -> None:
         """Forget a document: from now on what is on disk counts."""
         self.documents.pop(uri, None)
+        self.revision += 1
+
+    def changed_on_disk(self) -> None:
+        """Have every document look again at what it imports."""
+        self.revision += 1
 
     def refresh(self, document: Document) -> None:
-        """Look again at what a document imports: another one has changed."""
-        self.edit(document, document.text, document.version)
+        """Have a document look again at what it imports if another file has changed."""
+        if document.revision != self.revision:
+            document.revision = self.revision
+            document.edit(document.text, self.bring(document), document.version)
 
     def at_path(self, path: str) -> Document | None:
         """Return the document of a file, from the editor or else from disk; None if it can't be read."""
-        found = next((one for one in self.documents.values() if one.path == path), None)
+        # Of two with one path, the one that was opened last.
+        found = next((one for one in reversed(self.documents.values()) if one.path == path), None)
         if found is not None:
+            self.refresh(found)
             return found
         try:
             status = os.stat(path)
             stamp = status.st_mtime_ns, status.st_size
             known = self._read.get(path)
             if known is not None and known[0] == stamp:
+                self.refresh(known[1])
                 return known[1]
             with open(path, encoding="utf-8", newline="") as file:
                 text = Text(file.read(), self.encoding)
         except (OSError, UnicodeDecodeError):
             return None
         document = self._document(uri_of(path), path, text)
-        self.edit(document, text, None)
+        document.revision = self.revision
+        document.edit(text, self.bring(document))
         if len(self._read) >= _READ:
             self._read.pop(next(iter(self._read)))
         self._read[path] = stamp, document
@@ -119,7 +134,11 @@ class Workspace:
     def at(self, uri: str) -> Document | None:
         """Return the document of a URI, open or on disk; None if there is none."""
         path = path_of(uri)
-        return self.documents.get(uri) or (None if path is None else self.at_path(path))
+        document = self.documents.get(uri)
+        if document is None:
+            return None if path is None else self.at_path(path)
+        self.refresh(document)
+        return document
 
     def owns(self, uri: str | None) -> bool:
         """Return whether a file is open or below one of the roots."""

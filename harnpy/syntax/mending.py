@@ -45,8 +45,8 @@ _MISSING_TOKENS = {
 _LONGEST, _LONGEST_AT_END, _FITTING = 3, 40, 3
 #: So many ways are followed before the place is given up.
 _WAYS = 120
-#: A text with more places to mend than that is no program.
-_MOST = 200
+#: A text with more places to mend than that is no program; so many of them are worth a search.
+_MOST, _SEARCHED = 200, 24
 
 
 def mended(source: str) -> ast.Program:
@@ -107,7 +107,7 @@ class _Mender(Parser):
         """Mend one place; return the token to go on from, and the stacks to go on with."""
         at = failure.at
         if failure.reject is None:
-            fitting = self._fitting(tokens, failure)
+            fitting = self._fitting(tokens, failure) if self._left >= _MOST - _SEARCHED else ()
             offset = tokens.ends[at - 1] if at else 0
             for kind in reversed(fitting):
                 tokens.insert(at, kind, _MISSING_TOKENS[kind], offset)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Callable
+from itertools import count
+from typing import Any
 
 import pytest
 
-from harnpy.lsp import idle
 from harnpy.lsp.diagnostics import diagnostics
 from harnpy.lsp.idle import IdleLinting
 from harnpy.lsp.linting import Linter
@@ -20,115 +18,68 @@ SOURCE = "fn f() {\n  let x = 1\n}\nf()\n"
 class _Run:
     """A run of the linter over some documents; each publication is a list of codes."""
 
-    def __init__(self, here: Opened, seconds: float = 0) -> None:
+    def __init__(self, here: Opened) -> None:
         self.published: list[tuple[str, list[str]]] = []
-        self._happened = asyncio.Event()
-        self.here = here
 
-        def publish(document: object) -> None:
-            codes = [str(each.code) for each in diagnostics(here.workspace, document)]  # type: ignore[arg-type]
-            self.published.append((document.uri.rpartition("/")[2], codes))  # type: ignore[attr-defined]
-            self._happened.set()
+        def publish(document: Any) -> None:
+            codes = [str(each.code) for each in diagnostics(here.workspace, document)]
+            self.published.append((document.uri.rpartition("/")[2], codes))
 
-        self.linting = IdleLinting(lambda: here.workspace, publish, seconds)
+        self.linting = IdleLinting(lambda: here.workspace, publish)
+        for uri in here.workspace.documents:
+            self.linting.changed(uri)
 
-    async def until(self, is_so: Callable[[], bool]) -> None:
-        while not is_so():
-            self._happened.clear()
-            await asyncio.wait_for(self._happened.wait(), 60)
+
+def always() -> bool:
+    return True
 
 
 def test_each_document_is_linted_and_published(opened: Open) -> None:
-    here = opened({"a.harn": SOURCE, "b.harn": SOURCE, "c.harn": "println(1)\n"})
-
-    async def main() -> _Run:
-        run = _Run(here)
-        for uri in here.workspace.documents:
-            run.linting.changed(uri)
-        await run.until(lambda: len(run.published) == 3)
-        run.linting.close()
-        return run
-
-    run = asyncio.run(main())
+    run = _Run(opened({"a.harn": SOURCE, "b.harn": SOURCE, "c.harn": "println(1)\n"}))
+    run.linting.work(always)
     assert run.published == [
         ("a.harn", ["unused-variable"]),
         ("b.harn", ["unused-variable"]),
         ("c.harn", []),
     ]
+    assert not run.linting.is_waiting
 
 
-def test_it_stops_for_a_message_and_begins_again(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = opened(SOURCE)
-    begun, go_on = threading.Event(), threading.Event()
-    times = []
-
-    class Slow(Linter):
-        def findings(self, question, wanted=lambda: True):  # type: ignore[no-untyped-def]
-            times.append(question.source)
-            if len(times) == 1:
-                begun.set()
-                assert go_on.wait(60)
-            return super().findings(question, wanted)
-
-    monkeypatch.setattr(idle, "Linter", Slow)
-
-    async def main() -> _Run:
-        run = _Run(here)
-        run.linting.changed(here.document.uri)
-        while not begun.is_set():
-            await asyncio.sleep(0)
-        run.linting.later()
-        go_on.set()
-        await run.until(lambda: bool(run.published))
-        run.linting.close()
-        return run
-
-    assert asyncio.run(main()).published == [("main.harn", ["unused-variable"])]
-    assert times == [SOURCE, SOURCE]
+def test_it_stops_for_a_message_and_begins_again(opened: Open) -> None:
+    run = _Run(opened(SOURCE))
+    steps = count()
+    run.linting.work(lambda: next(steps) < 3)
+    assert run.published == []
+    assert run.linting.is_waiting
+    run.linting.work(always)
+    assert run.published == [("main.harn", ["unused-variable"])]
 
 
-def test_what_was_found_in_another_text_is_not_published(
-    opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = opened(SOURCE)
-    begun, go_on = threading.Event(), threading.Event()
-
-    class Slow(Linter):
-        def findings(self, question, wanted=lambda: True):  # type: ignore[no-untyped-def]
-            found = super().findings(question)
-            if not begun.is_set():
-                begun.set()
-                assert go_on.wait(60)
-            return found
-
-    monkeypatch.setattr(idle, "Linter", Slow)
-
-    async def main() -> _Run:
-        run = _Run(here)
-        run.linting.changed(here.document.uri)
-        while not begun.is_set():
-            await asyncio.sleep(0)
-        text = here.document.text
-        here.workspace.edit(here.document, type(text)("println(1)\n", text.encoding), 2)
-        run.linting.changed(here.document.uri)
-        go_on.set()
-        await run.until(lambda: bool(run.published))
-        run.linting.close()
-        return run
-
-    assert asyncio.run(main()).published == [("main.harn", [])]
+def test_it_stops_soon(opened: Open) -> None:
+    """The steps are many: none is all of the work."""
+    run = _Run(opened(SOURCE * 1))
+    steps = count()
+    run.linting.work(lambda: next(steps) >= 0)
+    assert next(steps) > 30
 
 
 def test_a_document_that_has_closed_is_left_out(opened: Open) -> None:
     here = opened({"a.harn": SOURCE, "b.harn": SOURCE})
+    run = _Run(here)
+    here.workspace.close(here.file("a.harn").uri)
+    run.linting.work(always)
+    assert [name for name, _ in run.published] == ["b.harn"]
 
-    async def main() -> _Run:
-        run = _Run(here)
-        for uri in here.workspace.documents:
-            run.linting.changed(uri)
-        here.workspace.close(here.file("a.harn").uri)
-        await run.until(lambda: bool(run.published))
-        run.linting.close()
-        return run
 
-    assert [name for name, _ in asyncio.run(main()).published] == ["b.harn"]
+def test_a_document_that_cannot_be_linted_is_left_out(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(Linter, "findings", fail)
+    run = _Run(opened(SOURCE))
+    run.linting.work(always)
+    assert run.published == []
+    assert not run.linting.is_waiting
+    assert "main.harn could not be linted" in caplog.text
