@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 
 from harnpy import shipped
+from harnpy.builtins.option_places import may_take_keys
 from harnpy.vm.run import methods
 from harnpy.vm.signatures import Signature
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.check.knowledge import Problem
-    from harnpy.formats.options import OptionTable
+    from harnpy.formats.options import Option, OptionTable
     from harnpy.vm.declare import BuiltinTable
 
 # Builtins that the language has and harnpy has not: a program that names one is told so. Spec: 02 §9.3.
@@ -135,6 +136,20 @@ class BuiltinKnowledge:
         from harnpy.builtins.options import TABLES
 
         return places[-1], TABLES[function]
+
+    def keys(self, function: str, path: Sequence[str | int]) -> Sequence[Option]:
+        if not self._judges(function) or not may_take_keys(function):
+            return ()
+        from harnpy.builtins.judging.keys import keys
+
+        return keys(self._table.vm, function, path)
+
+    def words(self, function: str, path: Sequence[str | int]) -> Sequence[str]:
+        if not self._judges(function) or not may_take_keys(function):
+            return ()
+        from harnpy.builtins.judging.keys import words
+
+        return words(self._table.vm, function, path)
 
     def passed_on(self, function: str) -> int | None:
         return 0 if function in _PASSED_ON and self._judges(function) else None

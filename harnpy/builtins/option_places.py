@@ -37,6 +37,12 @@ def places_of(builtin: str) -> Sequence[int]:
     return _BY_BUILTIN.get(builtin, ())
 
 
+def may_take_keys(builtin: str) -> bool:
+    """Return whether a builtin may take a dict of known keys: options, a graph, a tool."""
+    is_about_more = builtin.startswith(("workflow_", "__session_"))
+    return is_about_more or builtin == "tool_define" or builtin in _BY_BUILTIN
+
+
 def may_be_judged(builtin: str, arguments: Sequence[Any]) -> bool:
     """Return whether there is something to judge in the arguments of a builtin: options, a graph, a tool."""
     if builtin == "tool_define":

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any, Protocol
 
-    from harnpy.formats.options import OptionTable
+    from harnpy.formats.options import Option, OptionTable
     from harnpy.syntax import ast
 
     class Parameter(Protocol):
@@ -118,6 +118,15 @@ if TYPE_CHECKING:
 
         def options(self, function: str) -> tuple[int, OptionTable] | None:
             """Return which argument of a builtin holds its options, counted from 0, and what those may be."""
+
+        def keys(self, function: str, path: Sequence[str | int]) -> Sequence[Option]:
+            """Return the keys that a dict takes which is given to a builtin.
+
+            ``path`` leads to it: the argument's number from 0 on, then keys, and indexes in lists.
+            """
+
+        def words(self, function: str, path: Sequence[str | int]) -> Sequence[str]:
+            """Return the words that a text in an argument may be, if they are few; ``path`` leads to it."""
 
         def passed_on(self, function: str) -> int | None:
             """Return which argument a builtin returns in another form: `workflow_graph` its graph."""

@@ -11,6 +11,7 @@ What a program passes is held against it, and `harnpy builtins NAME` prints it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -20,6 +21,8 @@ from harnpy.formats.suggestions import nearest_at_run_time
 
 #: Tables with more options than that are not listed in messages.
 _LISTED = 12
+#: A meaning that lists words.
+_WORDS = re.compile(r"(\w+(?:, \w+)*),? or (\w+)(?=$|[;,:])")
 
 
 class Option(NamedTuple):
@@ -29,6 +32,12 @@ class Option(NamedTuple):
     type: str
     default: str
     meaning: str
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The words that a text may be, where the meaning lists them: `text, json or json_schema`."""
+        found = _WORDS.match(self.meaning) if self.type == "string" else None
+        return () if found is None else [*found[1].split(", "), found[2]]
 
 
 class OptionFault(NamedTuple):
@@ -81,6 +90,13 @@ class OptionTable:
             yield option._replace(name=f"{path}{option.name}")
             if option.name in self._inner:
                 yield from self._inner[option.name].rows(f"{path}{option.name}.")
+
+    def within(self, path: Sequence[str]) -> Sequence[Option]:
+        """Return the options of the inner dict that a path leads to; none where there is none."""
+        table: OptionTable | None = self
+        for key in path:
+            table = table._inner.get(key) if table is not None else None
+        return () if table is None else list(table.own.values())
 
     def check(
         self,

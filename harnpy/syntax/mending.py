@@ -47,6 +47,10 @@ _LONGEST, _LONGEST_AT_END, _FITTING = 3, 40, 3
 _WAYS = 120
 #: A text with more places to mend than that is no program; so many of them are worth a search.
 _MOST, _SEARCHED = 200, 24
+#: A kind of token that no grammar has.
+_PROBE = "?PROBE"
+#: Words that go on with the statement of the line before.
+CONTINUING = frozenset(["else", "catch", "finally"])
 
 
 def mended(source: str) -> ast.Program:
@@ -61,6 +65,25 @@ def missing(source: str) -> list[tuple[int, tuple[str, ...]]]:
     return mender.put
 
 
+def acceptable(text: str, kinds: Sequence[str]) -> set[str]:
+    """Return which kinds of tokens may stand behind a text, what doesn't parse in it mended."""
+    table = load()
+    found: set[str] = set()
+    # A line break doesn't count before a word that goes on with the statement.
+    for word, behind in (("x", False), ("else", True)):
+        mender = _Mender(table)
+        tokens = mender.readable(f"{text} {word}")
+        if len(tokens.kinds) < 2:
+            continue
+        tokens.kinds[-2] = _PROBE
+        states = mender.states_at(tokens)
+        if states is not None:
+            found.update(
+                kind for kind in kinds if (kind in CONTINUING) == behind and table.accepts(states, kind)
+            )
+    return found
+
+
 class _Mender(Parser):
     def __init__(self, table: Table) -> None:
         super().__init__(table)
@@ -69,7 +92,7 @@ class _Mender(Parser):
         self.put: list[tuple[int, tuple[str, ...]]] = []
 
     def program(self, source: str) -> ast.Program:
-        tokens = self._readable(source)
+        tokens = self.readable(source)
         before: Failure | None = None
         at = 0
         while True:
@@ -86,7 +109,29 @@ class _Mender(Parser):
                 break
         return ast.Program(0, len(source), ())
 
-    def _readable(self, source: str) -> Tokens:
+    def states_at(self, tokens: Tokens) -> list[int] | None:
+        """Return the parser's stack before the token of the kind `_PROBE`; None if it doesn't get there."""
+        before: Failure | None = None
+        at = 0
+        while True:
+            try:
+                self.run(tokens, at, "program", before)
+            except Failure as failure:
+                if tokens.kinds[failure.at] == _PROBE:
+                    return failure.states
+                if not self._left:
+                    return None
+                self._left -= 1
+                at, before = self._go_on(tokens, failure)
+            except LexError:
+                return None
+            else:
+                return None
+
+    def _resume(self, tokens: Tokens, i: int, states: list[int], start: str) -> int:
+        return -1 if tokens.kinds[i] == _PROBE else super()._resume(tokens, i, states, start)
+
+    def readable(self, source: str) -> Tokens:
         """Return the tokens, with blanks for what begins none."""
         text = source
         for _ in range(_MOST):
@@ -147,6 +192,8 @@ class _Mender(Parser):
         """Return whether the tokens from ``at`` on can follow, as far as it matters."""
         for i in range(at, at + _FITTING):
             kind = tokens.kinds[i]
+            if kind == _PROBE:
+                return True
             taken = self.table.trial(states, kind)
             if taken is None:
                 return False

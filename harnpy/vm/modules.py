@@ -19,7 +19,7 @@ from harnpy.world.files import RealFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, Never
 
     from harnpy.syntax import ast
@@ -198,6 +198,12 @@ class Surface:
     def is_open(self) -> bool:
         """Return True if it exports all its functions, because none is `pub`."""
         return not self.public and not any(pub for _, _, pub, _ in self.requests)
+
+    @property
+    def listable(self) -> Sequence[str]:
+        """What others may list in an import of it, without what isn't for them."""
+        functions = self.functions if self.is_open else self.public
+        return [name for name in (*functions, *self.offered) if not name.startswith("_")]
 
 
 def surface_of(source: str) -> Surface:

@@ -83,8 +83,8 @@ def refuse_shorthands(given: Mapping[str, Any]) -> None:
 
 
 STAGE, VERIFY = "stage", "verify"
-_KINDS = (STAGE, VERIFY, "condition", "fork", "join", "map", "reduce", "escalation", "subagent")
-_MODES = ("agent", "llm", "completion")
+KINDS = (STAGE, VERIFY, "condition", "fork", "join", "map", "reduce", "escalation", "subagent")
+MODES = ("agent", "llm", "completion")
 _STRATEGY_KEYS = ("compact_strategy", "hard_limit_strategy")
 
 
@@ -136,9 +136,9 @@ def normalise_node(given: Any, id: str, others: Sequence[str] = ()) -> Node:
         part[field] = node_policy(field, part[field], f"{path}.{field}")
     node: Node = part
     node["id"] = id
-    node["kind"] = one_of(_KINDS, node["kind"] or STAGE, "node kind", f"{path}.kind", given)
+    node["kind"] = one_of(KINDS, node["kind"] or STAGE, "node kind", f"{path}.kind", given)
     if node["mode"]:
-        one_of(_MODES, node["mode"], "mode", f"{path}.mode", given)
+        one_of(MODES, node["mode"], "mode", f"{path}.mode", given)
     check_contract_keys(node["verify"], f"{path}.verify", VERIFY_KEYS)
     check_contract_keys((node["verify"] or {}).get("contract"), f"{path}.verify.contract")
     only_keys(ASSEMBLER_KEYS, node.get("context_assembler"), f"{path}.context_assembler")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harnpy.workflow.graph_shapes import Graph
 
 #: Which arguments are graphs, counted from 0.
-_GRAPHS = {
+GRAPHS = {
     **dict.fromkeys(
         "workflow_graph workflow_validate workflow_inspect workflow_policy_report workflow_clone "
         "workflow_commit workflow_insert_node workflow_replace_node workflow_rewire "
@@ -33,8 +33,8 @@ _GRAPHS = {
     "workflow_diff": (0, 1),
     "workflow_execute": (1,),
 }
-_NODES = {"workflow_insert_node": 1, "workflow_replace_node": 2}
-_EDGES = {"workflow_insert_node": 2}
+NODES = {"workflow_insert_node": 1, "workflow_replace_node": 2}
+EDGES = {"workflow_insert_node": 2}
 
 _PAYLOAD = " | payload="
 _UNKNOWN_KEY = re.compile(r"unknown key '(.*?)' \((?:did you mean '(\w+)'\?)?")
@@ -43,14 +43,14 @@ _INDEX = re.compile(r"\[(\d+)\]")
 
 def problems(function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
     """Yield what the builtin refuses in graphs, nodes and edges, and what can't run in a graph to execute."""
-    for place in _GRAPHS.get(function, ()):
+    for place in GRAPHS.get(function, ()):
         given = _at(arguments, place)
         if given is not None:
             fields = list(_fields(_normalised, given, place, "graph"))
             yield from fields
             if function == "workflow_execute" and not fields:
                 yield from _structure(given, place)
-    if function in _NODES:
+    if function in NODES:
         yield from _edited(function, arguments)
 
 
@@ -58,15 +58,15 @@ def _edited(function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
     """Yield what an edit refuses in its node and its edge, which it calls by their places in the graph."""
     graph = _at(arguments, 0) or {}
     nodes, edges = _at([graph.get("nodes")], 0), graph.get("edges", [])
-    node = _at(arguments, _NODES[function])
+    node = _at(arguments, NODES[function])
     if node is not None:
         given = arguments[1] if function == "workflow_replace_node" else node.get("id")
         id = given if type(given) is str and given else f"node_{len(nodes or ()) + 1}"
-        yield from _fields(lambda given: normalise_node(given, id), node, _NODES[function], f"nodes.{id}")
-    edge = _at(arguments, _EDGES.get(function, len(arguments)))
+        yield from _fields(lambda given: normalise_node(given, id), node, NODES[function], f"nodes.{id}")
+    edge = _at(arguments, EDGES.get(function, len(arguments)))
     if edge is not None:
         path = f"edges[{len(edges) if type(edges) is list else 0}]"
-        yield from _fields(lambda given: normalise_edge(given, path), edge, _EDGES[function], path)
+        yield from _fields(lambda given: normalise_edge(given, path), edge, EDGES[function], path)
 
 
 def _normalised(given: Dict) -> Graph:

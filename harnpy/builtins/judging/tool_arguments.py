@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     Path = tuple[str | int, ...]
 
-_CONFIG = 3
+CONFIG = 3
 #: What a definition may say, besides what programs keep there for themselves.
-_KEYS = (
+CONFIG_KEYS = (
     "parameters", "handler", "executor", "returns", "annotations", "defer_loading", "namespace", "compact",
     "host_capability", "mcp_server", "metadata", "policy", "examples",
 )  # fmt: skip
@@ -48,9 +48,9 @@ def listed(function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
 
 def defined(arguments: Sequence[Any]) -> Iterator[Problem]:
     """Yield what `tool_define` refuses in its arguments, and what a loop can't call."""
-    if len(arguments) <= _CONFIG or isinstance(arguments[_CONFIG], ast.Node):
+    if len(arguments) <= CONFIG or isinstance(arguments[CONFIG], ast.Node):
         return
-    config, name = arguments[_CONFIG], arguments[1]
+    config, name = arguments[CONFIG], arguments[1]
     if type(name) is not str:
         return
     refusal = _refusal(name, config)
@@ -58,8 +58,8 @@ def defined(arguments: Sequence[Any]) -> Iterator[Problem]:
         yield refusal
     if type(config) is dict:
         yield from _misspelt(config)
-        yield from _parameters(name, config.get("parameters"), (_CONFIG,))
-        yield from _handler(name, config, (_CONFIG,))
+        yield from _parameters(name, config.get("parameters"), (CONFIG,))
+        yield from _handler(name, config, (CONFIG,))
 
 
 def _refusal(name: str, config: Any) -> Problem | None:
@@ -75,16 +75,16 @@ def _refusal(name: str, config: Any) -> Problem | None:
     found = part_refused("tool_define", read, config)
     if found is None:
         return None
-    return Problem(TOOL_DEFINITION, found.message, (_CONFIG, *found.path[:1]))
+    return Problem(TOOL_DEFINITION, found.message, (CONFIG, *found.path[:1]))
 
 
 def _misspelt(config: Dict) -> Iterator[Problem]:
     """Keys that are nearly one of a definition: a definition may have others, so nothing refuses them."""
     for key in config:
-        near = nearest_at_run_time(key, _KEYS) if key not in (*_KEYS, REST) else None
+        near = nearest_at_run_time(key, CONFIG_KEYS) if key not in (*CONFIG_KEYS, REST) else None
         if near is not None and near not in config:
             message = f"tool_define: unknown key '{key}' (did you mean '{near}'?)"
-            yield _warning(TOOL_DEFINITION, message, (_CONFIG, key), of_key=True, near=near)
+            yield _warning(TOOL_DEFINITION, message, (CONFIG, key), of_key=True, near=near)
 
 
 def _parameters(name: str, given: Any, path: Path) -> Iterator[Problem]:

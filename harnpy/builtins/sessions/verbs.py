@@ -16,6 +16,7 @@ from harnpy.builtins.bridge.callables import python_function
 from harnpy.builtins.bridge.contexts import under_rules_of_now
 from harnpy.builtins.sessions.service import Durable, durable_of
 from harnpy.builtins.sessions.session_values import errors_told, info_value, invalid
+from harnpy.formats.options import Option
 from harnpy.formats.suggestions import hint
 from harnpy.session.errors import SessionBusy
 from harnpy.vm.declare import builtin as declare
@@ -143,6 +144,13 @@ class Verb:
         """Which argument holds the options, counted from 0; None without any."""
         names = [each.name for each in self._parameters]
         return next((place for place, name in enumerate(names) if name in _OPTIONS), None)
+
+    @property
+    def options(self) -> Sequence[Option]:
+        """The options that it takes."""
+        known = Signature(f"options({_EVERYWHERE}, {self._texts[1]})").parameters
+        others = () if self._others is None else self._others.own.values()
+        return [*(Option(each.name, each.type, "", "") for each in known), *others]
 
     def read_options(self, given: Dict, id: str | None) -> Dict:
         """Return the options, checked. Raises what `invalid` returns."""
