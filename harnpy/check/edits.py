@@ -111,6 +111,11 @@ class Draft:
         """The pieces that don't parse."""
         return [piece for piece in self.pieces if piece.faults]
 
+    def piece_at(self, offset: int) -> Piece:
+        """Return the piece that an offset is in; where two meet, the later one."""
+        at = max(bisect_right(self.pieces, offset, key=lambda piece: piece.start) - 1, 0)
+        return self.pieces[at]
+
     def edit(self, source: str, *, undivided: bool = False) -> None:
         """Take ``source`` as the new text. ``undivided``: as one piece, which takes longer."""
         known, self._nodes = self._nodes, {}

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from harnpy.builtins import catalog
 from harnpy.builtins.documentation import documentation, without_citation
 from harnpy.syntax import ast
+from harnpy.syntax.lexer import shebang_end
 from harnpy.vm.run import methods
 
 if TYPE_CHECKING:
+    from harnpy.formats.options import Option
     from harnpy.lsp.document import Document
     from harnpy.lsp.names import Meaning
     from harnpy.lsp.workspace import Workspace
@@ -24,6 +26,7 @@ _SENTENCE = re.compile(r"(?s).*?[.!?](?=\s|$)")
 _SPACES = re.compile(r"\s+")
 #: What isn't text in a block comment: its line breaks with the stars behind them, and those at its beginning.
 _BESIDE = re.compile(r"\s*\n\s*\*? ?|^\*+")
+_FIRST_BLOCK = re.compile(r"/\*+(.*?)\*+/", re.DOTALL)
 _COMMENT = re.compile(r"^\s*//[/!]? ?(.*)$")
 
 
@@ -75,14 +78,17 @@ def of_meaning(workspace: Workspace, meaning: Meaning) -> Description | None:
     if home is None:
         return None
     if meaning.kind == "module":
-        return Description(f'import "{meaning.name}"', comment_above(home.source, 0))
+        return Description(f'import "{meaning.name}"', comment_at_top(home.source))
     spot = home.spot(meaning.start)
     nodes = () if spot is None else spot.nodes
     declaring = next((node for node in reversed(nodes) if _declares(node, meaning.name)), None)
     if declaring is None:
         return Description(meaning.name)
     start = home.place(declaring.start)
-    return Description(header(home, declaring), comment_above(home.source, start))
+    text = header(home, declaring)
+    if meaning.owner and not isinstance(declaring, ast.FnDecl):
+        text = f"{meaning.owner}.{text}"
+    return Description(text, comment_above(home.source, start))
 
 
 def _declares(node: ast.Node, name: str) -> bool:
@@ -101,6 +107,13 @@ def header(document: Document, node: ast.Node) -> str:
     return _SPACES.sub(" ", text) if isinstance(node, ast.FnDecl | ast.ToolDecl | ast.Pipeline) else text
 
 
+def of_option(row: Option) -> Description:
+    """Return what is said of a key of a dict that a builtin takes."""
+    default = f" = {row.default}" if row.default else ""
+    meaning = row.meaning[:1].upper() + row.meaning[1:]
+    return Description(f"{row.name}: {row.type}{default}", f"{meaning}." if meaning else "")
+
+
 def comment_above(source: str, start: int) -> str:
     """Return the text of the comment that ends on the line above an offset, of lines or a block."""
     before = source[: source.rfind("\n", 0, start) + 1]
@@ -111,3 +124,18 @@ def comment_above(source: str, start: int) -> str:
     while lines and (comment := _COMMENT.match(lines.pop())):
         found.append(comment[1])
     return " ".join(reversed(found)).strip()
+
+
+def comment_at_top(source: str) -> str:
+    """Return the text of the comment that a file begins with."""
+    rest = source[shebang_end(source) :].lstrip()
+    block = _FIRST_BLOCK.match(rest)
+    if block is not None:
+        return _BESIDE.sub(" ", block[1]).strip()
+    found = []
+    for line in rest.split("\n"):
+        comment = _COMMENT.match(line)
+        if comment is None:
+            break
+        found.append(comment[1])
+    return " ".join(found).strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
+#: Words, and what has words in it that aren't code.
+_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|""".*?"""|"(?:[^"\\\n]|\\.)*"|[^\W\d]\w*', re.DOTALL)
 
 
 class Spot(NamedTuple):
@@ -68,6 +71,7 @@ class Document:
         self.advice: Advice | None = None
         self._kept: dict[Any, dict[Item, Any]] = {}
         self._enums: set[str] = set()
+        self._lasting: dict[Any, dict[Item, tuple[list[Finding] | None, Any]]] = {}
 
     def edit(self, text: Text, bring: Bring, version: int | None = None) -> None:
         """Take another text."""
@@ -128,6 +132,19 @@ class Document:
                 self._kept[read] = known = {one: known[one] for one in self.items if one in known}
             known[item] = read(self, item)
         found: _T = known[item]
+        return found
+
+    def lasting(self, item: Item, read: Callable[[Document, Item], _T]) -> _T:
+        """Return what ``read`` reads of an item and of what it sees, as long as the item's findings hold."""
+        if item.findings is None:
+            _ = self.findings
+        known = self._lasting.setdefault(read, {})
+        before = known.get(item)
+        if before is None or item.findings is None or before[0] is not item.findings:
+            if len(known) > 2 * len(self.items) + 16:
+                self._lasting[read] = known = {one: known[one] for one in self.items if one in known}
+            before = known[item] = item.findings, read(self, item)
+        found: _T = before[1]
         return found
 
     def place(self, offset: int) -> int:
@@ -227,17 +244,10 @@ def _around(node: ast.Node, offset: int) -> Iterator[ast.Node]:
 
 
 def _words(source: str, word: str, start: int, end: int) -> Iterator[int]:
-    """Yield where a word stands by itself in ``source[start:end]``."""
-    at = source.find(word, start, end) if word else -1
-    while at >= 0:
-        before, after = source[at - 1 : at], source[at + len(word) : at + len(word) + 1]
-        if not (_in_word(before) or _in_word(after)):
-            yield at
-        at = source.find(word, at + 1, end)
-
-
-def _in_word(letter: str) -> bool:
-    return letter == "_" or letter.isalnum()
+    """Yield where a word stands by itself in the code of ``source[start:end]``: no comment, no string."""
+    for found in _CODE.finditer(source, start, end) if word else ():
+        if found[0] == word:
+            yield found.start()
 
 
 class _Probe(Walk):

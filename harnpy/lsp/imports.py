@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from harnpy.syntax import ast
@@ -38,6 +39,20 @@ def modules_offering(workspace: Workspace, document: Document, name: str) -> Ite
             yield path.removesuffix(EXTENSION)
 
 
+def offered_elsewhere(workspace: Workspace, document: Document) -> Iterator[tuple[str, str]]:
+    """Yield the names that other modules offer, each with an import's path, the `std/…` modules first."""
+    for path in document.knowledge.modules():
+        place = workspace.module(document, path)
+        for name in () if place is None else workspace.offered(place):
+            yield name, path
+    here = None if document.path is None else os.path.dirname(document.path)
+    for place in workspace.paths() if here is not None else ():
+        if place != document.path:
+            path = os.path.relpath(place, here).replace(os.sep, "/").removesuffix(EXTENSION)
+            for name in workspace.offered(place):
+                yield name, path
+
+
 def _offers(surface: Surface, name: str) -> bool:
     """Return whether a module gives others a name when they list it; one that isn't for them is left out."""
     if name in surface.functions:
@@ -47,23 +62,39 @@ def _offers(surface: Surface, name: str) -> bool:
 
 def import_edit(document: Document, path: str, name: str) -> Edit:
     """Return the edit that imports a name: in an import of the module that is there, else in a new one."""
-    imports = [item for item in document.items if isinstance(item.node, ast.Import)]
-    for item in imports:
-        node = item.node
-        assert isinstance(node, ast.Import)
-        if node.path == path and node.names is not None and not node.pub:
-            start, end = item.start, item.end
-            opening, closing = (document.source.find(mark, start, end) for mark in "{}")
-            if 0 <= opening < closing:
-                return _listed(document.source, opening + 1, closing, name)
-    line = f'import {{ {name} }} from "{path}"\n'
-    if imports:
-        text = document.text
-        at = text.line_start(text.line(imports[-1].end) + 1)
-        ends = at == 0 or document.source[at - 1] in "\r\n"
-        return Edit(at, at, line if ends else f"\n{line}")
-    at = _beginning(document)
-    return Edit(at, at, f"{line}\n" if document.source[at:].strip() else line)
+    return Imports(document).edit(path, name)
+
+
+class Imports:
+    """The imports of a document, and where others go."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._items = [item for item in document.items if isinstance(item.node, ast.Import)]
+
+    def edit(self, path: str, name: str) -> Edit:
+        """Return the edit that imports a name."""
+        source = self._document.source
+        for item in self._items:
+            node = item.node
+            assert isinstance(node, ast.Import)
+            if node.path == path and node.names is not None and not node.pub:
+                start, end = item.start, item.end
+                opening, closing = (source.find(mark, start, end) for mark in "{}")
+                if 0 <= opening < closing:
+                    return _listed(source, opening + 1, closing, name)
+        line = f'import {{ {name} }} from "{path}"\n'
+        if self._items:
+            text = self._document.text
+            at = text.line_start(text.line(self._items[-1].end) + 1)
+            ends = at == 0 or source[at - 1] in "\r\n"
+            return Edit(at, at, line if ends else f"\n{line}")
+        at = self._beginning
+        return Edit(at, at, f"{line}\n" if source[at:].strip() else line)
+
+    @cached_property
+    def _beginning(self) -> int:
+        return _beginning(self._document)
 
 
 def _listed(source: str, start: int, end: int, name: str) -> Edit:

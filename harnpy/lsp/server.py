@@ -90,6 +90,7 @@ class LanguageServer:
         uris = [folder.uri for folder in params.workspace_folders or ()] or [params.root_uri or ""]
         roots = [path for uri in uris if (path := path_of(uri)) is not None]
         self.workspace = Workspace(roots, encoding)
+        self.workspace.client = params.capabilities
         return lsp.InitializeResult(
             capabilities.server_capabilities(encoding), lsp.ServerInfo("harnpy", __version__)
         )

@@ -7,7 +7,7 @@ import os.path
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from lsprotocol.types import PositionEncodingKind
+from lsprotocol.types import ClientCapabilities, PositionEncodingKind
 
 from harnpy.builtins import catalog
 from harnpy.formats.manifest import Manifests
@@ -53,6 +53,9 @@ class Workspace:
         #: Another number after each change of a file.
         self.revision = 0
         self._surfaces: dict[str, modules.Surface] = {}
+        #: What the client can do.
+        self.client = ClientCapabilities()
+        self._offered: dict[str, tuple[tuple[int, int], Sequence[str]]] = {}
         self._read: dict[str, tuple[tuple[int, int], Document]] = {}
 
     def open(self, uri: str, source: str, version: int | None = None) -> Document:
@@ -130,6 +133,23 @@ class Workspace:
                 return file.read()
         except (OSError, UnicodeDecodeError):
             return None
+
+    def offered(self, path: str) -> Sequence[str]:
+        """Return what a file offers to others; on disk it is read once, until it changes."""
+        found = next((one for one in self.documents.values() if one.path == path), None)
+        if found is not None:
+            return self.surface(found.source).listable
+        try:
+            status = os.stat(path)
+        except OSError:
+            return ()
+        stamp = status.st_mtime_ns, status.st_size
+        known = self._offered.get(path)
+        if known is None or known[0] != stamp:
+            text = self.text_at(path)
+            names = () if text is None else self.surface(text).listable
+            known = self._offered[path] = stamp, names
+        return known[1]
 
     def at(self, uri: str) -> Document | None:
         """Return the document of a URI, open or on disk; None if there is none."""

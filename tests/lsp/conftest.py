@@ -20,8 +20,8 @@ from harnpy.lsp.workspace import Workspace
 
 _Params = TypeVar("_Params")
 
-#: The cursor. `||`, and a bar between blanks, as in `int | nil`, are the program's.
-_CURSOR = re.compile(r"(?<!\|)\|(?!\|)(?:(?<!\s\|)|(?!\s))")
+#: The cursor. `||`, `|>`, and a bar between two operands and blanks, as in `int | nil`, are the program's.
+_CURSOR = re.compile(r"""(?<!\|)\|(?![|>])(?:(?<![\w">)\]}]\ \|)|(?!\ [\w"(\[{]))""")
 
 
 class Opened(NamedTuple):
