@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import cache
 
 from harnpy import shipped
-from harnpy.builtins.option_places import may_take_keys
 from harnpy.vm.run import methods
 from harnpy.vm.signatures import Signature
 
@@ -138,14 +137,14 @@ class BuiltinKnowledge:
         return places[-1], TABLES[function]
 
     def keys(self, function: str, path: Sequence[str | int]) -> Sequence[Option]:
-        if not self._judges(function) or not may_take_keys(function):
+        if not self._takes_keys(function):
             return ()
         from harnpy.builtins.judging.keys import keys
 
         return keys(self._table.vm, function, path)
 
     def words(self, function: str, path: Sequence[str | int]) -> Sequence[str]:
-        if not self._judges(function) or not may_take_keys(function):
+        if not self._takes_keys(function):
             return ()
         from harnpy.builtins.judging.keys import words
 
@@ -168,6 +167,11 @@ class BuiltinKnowledge:
 
     def fingerprint(self) -> str:
         return self._table.fingerprint()
+
+    def _takes_keys(self, function: str) -> bool:
+        from harnpy.builtins.option_places import may_take_keys
+
+        return self._judges(function) and may_take_keys(function)
 
     def _judges(self, function: str) -> bool:
         """Return true for a builtin of ours: what takes its place has arguments of its own."""

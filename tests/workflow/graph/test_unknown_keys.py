@@ -6,7 +6,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.vm.errors import VmError
-from harnpy.workflow.graph import _KINDS
+from harnpy.workflow.graph import KINDS
 from harnpy.workflow.graph_shapes import POLICIES, Graph, Node
 
 G = "nodes: {a: {kind: 'reduce'}}".replace("'", '"')
@@ -75,7 +75,7 @@ DICTS = {
     "node of spawn_agent": ('spawn_agent({task: "t", node: %s})', "task_label"),
     "options of spawn_agent": (f'spawn_agent({{task: "t", graph: {{{G}}}, options: %s}})', "resume_path"),
 }  # fmt: skip
-DICTS |= {f"{kind} node": (NODE % (f'{{kind: "{kind}"}} + %s'), "task_label") for kind in _KINDS}
+DICTS |= {f"{kind} node": (NODE % (f'{{kind: "{kind}"}} + %s'), "task_label") for kind in KINDS}
 DICTS |= {field: (NODE % f"{{{field}: %s}}", min(shape.__annotations__)) for field, shape in POLICIES.items()}
 
 
