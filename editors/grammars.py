@@ -28,7 +28,7 @@ GROUPS = {
     "keyword.control": """break catch continue deadline defer else emit finally for guard if match mutex
         parallel require retry return select spawn throw try while yield""",
     "keyword.control.import": "from import",
-    "keyword.operator.word": "exclusive in to",
+    "keyword.operator.expression": "exclusive in to",
     "storage.modifier": "extends override pub",
     "storage.type": "enum eval_pack fn impl interface let pipeline skill struct tool type var",
 }
@@ -192,9 +192,9 @@ def textmate() -> Rule:
         "interpolation": {
             "name": "meta.embedded.expression.harn",
             "begin": r"\$\{",
-            "beginCaptures": {"0": {"name": "punctuation.section.interpolation.begin.harn"}},
+            "beginCaptures": {"0": {"name": "punctuation.definition.template-expression.begin.harn"}},
             "end": r"\}",
-            "endCaptures": {"0": {"name": "punctuation.section.interpolation.end.harn"}},
+            "endCaptures": {"0": {"name": "punctuation.definition.template-expression.end.harn"}},
             "patterns": include("code"),
         },
         "numbers": [
@@ -237,7 +237,7 @@ def textmate() -> Rule:
             },
             {
                 "match": rf"(not)([ \t\r]+)(in){_END}",
-                "captures": captures("keyword.operator.word", "", "keyword.operator.word"),
+                "captures": captures("keyword.operator.expression", "", "keyword.operator.expression"),
             },
             behind(f"(?<={_OPERAND})", rf"with{_END}(?={_BLANK}\{{)", contextual),
             {
@@ -299,7 +299,7 @@ def words_header() -> str:
 #: What tree-sitter calls the groups of words that it knows by other names.
 _CAPTURES = {
     "constant.language": "constant.builtin",
-    "keyword.operator.word": "keyword.operator",
+    "keyword.operator.expression": "keyword.operator",
 }
 #: Words that are nodes of their own in the tree.
 _NODES = frozenset("break continue false nil true".split())

@@ -28,7 +28,7 @@ _COLOURS: dict[str, Colour] = {
     "constant.language": "word",
     "constant.character.escape": "string",
     "string": "string",
-    "keyword.operator.word": "word",
+    "keyword.operator.expression": "word",
     "keyword.operator": "mark",
     "keyword": "word",
     "storage": "word",

@@ -48,7 +48,7 @@ _ODDITIES = [
     'println("<${1 +}>")',
     'let s = "<${f("}"',
     'println("${a b c}")',
-    # A comment or a backslash with a line break in it stands for a separator (01 §3.2).
+    # A comment or a backslash with a line break in it stands for a separator (01 §3).
     "let a = 1 /* first\n*/ let b = 2",
     "let a = 1 \\\nlet b = 2",
     # A closing brace too many is passed over (01 §7).

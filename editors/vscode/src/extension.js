@@ -76,14 +76,18 @@ async function restart(output) {
 
   let complaint = "";
   let isUp = false;
-  const started = new LanguageClient(
+  /** @type {import("node:child_process").ChildProcess | undefined} */
+  let child;
+  const started = new Client(
     "harn",
     "Harn",
     async () => {
-      const child = spawn(command[0], [...command.slice(1), "lsp"], { cwd: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath });
-      child.stderr.setEncoding("utf8").on("data", (text) => (complaint = (complaint + text).slice(-2000)));
-      await new Promise((done, failed) => child.once("spawn", done).once("error", failed));
-      return child;
+      const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
+      const server = spawn(command[0], [...command.slice(1), "lsp"], { cwd });
+      server.stderr.setEncoding("utf8").on("data", (text) => (complaint = (complaint + text).slice(-2000)));
+      await new Promise((done, failed) => server.once("spawn", done).once("error", failed));
+      child = server;
+      return server;
     },
     {
       documentSelector: [{ language: "harn" }],
@@ -101,9 +105,35 @@ async function restart(output) {
     await started.start();
     isUp = true;
   } catch (error) {
-    const why = complaint.trim().split("\n", 1)[0] || String(error);
+    const why = (await lastWords(child, () => complaint)) || String(error);
     vscode.window.showErrorMessage(`The language server didn't start. ${why}`);
   }
+}
+
+/** A client that says in the log what goes wrong; `restart` tells the person. */
+class Client extends LanguageClient {
+  /**
+   * @param {string} message
+   * @param {any} [data]
+   */
+  error(message, data) {
+    super.error(message, data, false);
+  }
+}
+
+/**
+ * The first line that a server has complained with, once all of it is there.
+ *
+ * @param {import("node:child_process").ChildProcess | undefined} child
+ * @param {() => string} complaint
+ */
+async function lastWords(child, complaint) {
+  if (child !== undefined && !child.stderr?.closed) {
+    const closed = new Promise((done) => child.stderr?.once("close", done));
+    child.kill();
+    await closed;
+  }
+  return complaint().trim().split("\n", 1)[0].replace(/^error: /, "");
 }
 
 // Commands: of code lenses, which say what they stand at, and of the palette

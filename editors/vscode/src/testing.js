@@ -141,6 +141,8 @@ async function runItem(started, harnpy, item, excluded, token) {
       // The filter is a part of a name: what wasn't asked for has run, too.
       if (test === undefined) continue;
       waiting.delete(result.name);
+      const said = result.error === undefined ? "" : `${result.error}\n`;
+      started.appendOutput(`${result.status}  ${result.name}\n${said}`.replace(/\n/g, "\r\n"), undefined, test);
       if (result.status === "pass") started.passed(test, result.ms);
       else if (result.status === "skip") started.skipped(test);
       else started.failed(test, message(result.error ?? result.status, cwd, test), result.ms);
