@@ -26,8 +26,8 @@ ROOT = Path(__file__).parent.parent
 
 #: What calls another library, or shows what one says. The rest of the suite depends on Python alone.
 TESTS = """
-    tests/adapters tests/builtins tests/cli tests/eventlog tests/formats tests/isolation tests/llm
-    tests/mcp tests/net tests/serve tests/session/drafting tests/session/transfer tests/storage
+    tests/adapters tests/builtins tests/cli tests/editors tests/eventlog tests/formats tests/isolation
+    tests/llm tests/mcp tests/net tests/serve tests/session/drafting tests/session/transfer tests/storage
     tests/syntax tests/world
     tests/test_bench.py tests/test_dialects.py tests/test_docs.py tests/test_foreign_words.py
     tests/test_quality.py

@@ -67,7 +67,8 @@ def _colours(kind: str, meaning: str, after: str) -> list[Colour]:
     if kind == "IDENT" or meaning == "IDENT":
         return ["name"]
     if kind in RESERVED:
-        return ["word", "name"] if after == ":" else ["word"]  # a key, or `true` in a conditional
+        # A key, `match: 1` or `match?: int`; or `true` in a conditional.
+        return ["word", "name"] if after in (":", "?") else ["word"]
     if kind == "@":
         return ["mark", "name"]  # of an attribute
     return ["word"] if kind[0] == "~" else ["mark"]

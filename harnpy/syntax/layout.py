@@ -110,7 +110,7 @@ _EXPECTS_MORE = OPEN_BRACES | frozenset(
     if while for match guard throw emit require let var fn spawn try parallel mutex defer select pub
     pipeline override tool skill eval_pack enum struct interface impl type extends""".split()
 )
-_TERNARY_FOLLOWS = frozenset("IDENT INT FLOAT STRING INTERP true false nil ( { ! - fn".split())
+TERNARY_FOLLOWS = frozenset("IDENT INT FLOAT STRING INTERP true false nil ( { ! - fn".split())
 #: What an operand or a type can end with.
 _OPERAND_ENDS = frozenset(
     "IDENT INT FLOAT DURATION STRING INTERP RAW_STRING true false nil ) ] } > Q_TRY exclusive".split()
@@ -251,7 +251,7 @@ class _Layout:
         following = self.kinds[i + 1]
         if following == "[":
             self.kinds[i] = "Q_IDX"
-        elif following in _TERNARY_FOLLOWS or is_identifier(following):
+        elif following in TERNARY_FOLLOWS or is_identifier(following):
             self.kinds[i] = "Q_TERN"
         else:
             self.kinds[i] = "Q_TRY"

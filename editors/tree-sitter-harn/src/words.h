@@ -1,0 +1,2 @@
+// Written by editors/grammars.py: reserved words that no operand begins with.
+#define RESERVED_WORDS "break", "catch", "continue", "deadline", "defer", "else", "emit", "enum", "eval_pack", "exclusive", "extends", "finally", "for", "from", "guard", "if", "impl", "import", "in", "interface", "let", "match", "mutex", "override", "parallel", "pipeline", "pub", "require", "retry", "return", "select", "skill", "spawn", "struct", "throw", "to", "tool", "try", "type", "var", "while", "yield"
