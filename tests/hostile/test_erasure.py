@@ -33,6 +33,7 @@ checkpoint("said", "${MARK}, said 0")
 checkpoint("other", 1)
 store_set("said", "${MARK}, said 1")
 let node = {mode: "agent", model_policy: {provider: "mock", session_id: "talk"}}
+llm_mock({text: "Done. ##DONE##"})
 workflow_execute("go", {entry: "a", nodes: {a: node}})
 agent_session_open("other", STORE)
 agent_session_inject("other", {role: "user", content: "the weather is fine today"})

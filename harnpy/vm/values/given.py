@@ -7,6 +7,8 @@ refused with the path to it: ``orders[0].price is of the type Decimal``.
 
 from __future__ import annotations
 
+from operator import is_
+
 from harnpy.faults import paced
 from harnpy.vm.values import Duration, Set, display
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 DEEPEST = 500
 _MOST, _LEAST = 2**63 - 1, -(2**63)
 _EASY = frozenset((str, float, bool, type(None)))
+_STRING = frozenset((str,))
 
 #: What to do instead, by the name of the type.
 _REMEDIES = {
@@ -120,25 +123,21 @@ def _items(items: list[Any], inside: set[int]) -> list[Value]:
     if _EASY.issuperset(map(type, items)):
         return items
     made = [_part(i, item, inside) for i, item in enumerate(paced(items))]
-    return items if all(map(_same, made, items)) else made
+    return items if all(map(is_, made, items)) else made
 
 
 def _entries(entries: Mapping[Any, Any], inside: set[int]) -> dict[str, Value]:
     """Return the entries as a dict of values: the dict itself if it is one."""
-    plain = type(entries) is dict and all(type(key) is str for key in entries)
+    plain = type(entries) is dict and _STRING.issuperset(map(type, entries))
     if plain and _EASY.issuperset(map(type, entries.values())):
         return entries  # type: ignore[return-value]  # a dict
     made = {}
-    for key, item in entries.items():
+    for key, item in paced([*entries.items()]):
         name = _key(key)
         if name in made:
             raise _Refused(f"has two keys that are the text {name!r}: rename one")
         made[name] = _part(name, item, inside)
-    return entries if plain and all(map(_same, made.values(), entries.values())) else made  # type: ignore[return-value]
-
-
-def _same(one: object, other: object) -> bool:
-    return one is other
+    return entries if plain and all(map(is_, made.values(), entries.values())) else made  # type: ignore[return-value]
 
 
 def _part(step: str | int, item: Any, inside: set[int]) -> Value:

@@ -353,7 +353,7 @@ def test_a_hook_that_raises_is_a_warning(host: DirectoryHost) -> None:
 
     vm.hook("WorkerCompleted", fail, 'worker.name == "w"')
     vm.run_source(LIFE)
-    assert "".join(host.warnings).count("agent.hook: broken hook") == 2
+    assert "".join(host.warnings).count("ValueError: broken hook") == 2
 
 
 def test_updates_go_to_the_session_that_spawned_and_not_to_its_subscribers(host: DirectoryHost) -> None:

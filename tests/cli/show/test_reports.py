@@ -204,7 +204,7 @@ def test_a_sarif_log_has_rules_regions_related_places_and_fixes() -> None:
     (rule,) = run["tool"]["driver"]["rules"]
     assert (first["ruleId"], first["ruleIndex"], again["ruleIndex"]) == ("unexpected-token", 0, 0)
     assert rule["id"] == "unexpected-token"
-    assert rule["shortDescription"]["text"] == "Something else should stand here."
+    assert rule["shortDescription"]["text"] == "Something else is expected here."
     assert "```harn\nfn area width" in rule["help"]["markdown"]
     assert rule["properties"] == {"tags": ["syntax"]}
     place = first["locations"][0]["physicalLocation"]

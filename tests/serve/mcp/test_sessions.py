@@ -34,7 +34,9 @@ def test_verbs_are_tools(tmp_path: Path) -> None:
             "additionalProperties": False,
         }
         described = tools["agent_session_length"].description
-        assert described == "The number of messages in a session. Throws when there is no such session."
+        assert (
+            described == "Return the number of messages in a session. Throws when there is no such session."
+        )
         assert text_of(await client.call_tool("agent_session_open", {"id": "a/ö"})) == "a/ö"
         message = {"role": "user", "content": "hello"}
         await client.call_tool("agent_session_inject", {"id": "a/ö", "message": message})

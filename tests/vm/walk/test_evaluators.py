@@ -57,7 +57,7 @@ def test_inputs_of_a_repl_are_walked() -> None:
     assert session.run("x = 5\nnext()") == 2
     with pytest.raises(VmError):
         session.run("x = 7\nnil.a")
-    assert session.run("x") == 5
+    assert session.run("x") == 7
 
 
 def test_what_a_generator_holds_is_let_go_with_it() -> None:
