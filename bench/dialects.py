@@ -1,13 +1,13 @@
-"""What does each of sixteen libraries send of one conversation, and make of one stream?
+"""How does each of sixteen libraries send one conversation, and read one stream?
 
     python bench/dialects.py [NAME …] [--folder FOLDER] [--write]
 
 Each library is installed from PyPI, as pinned here, into a venv of its own in FOLDER (by default one in the
-temporary directory), which is used again. It is asked in a process of that venv, by its public API, and talks
-to a service of ours on 127.0.0.1. `--write` writes what was seen into docs/dialects.md, beside what is there
-of other libraries. No names: all of them.
+temporary directory), which is reused. It runs in a process of that venv, through its public API, against a
+service of ours on 127.0.0.1. `--write` writes the results into docs/dialects.md and keeps those of other
+libraries. Without names, all libraries are tried.
 
-`bench/probes/rows.py` has what is asked and how it is read, `bench/probes/libraries` how a library is used.
+`bench/probes/rows.py` defines each row's input and verdict, `bench/probes/libraries` how a library is used.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ Column = dict[str, str]
 
 
 def installed(name: str, folder: Path) -> list[str]:
-    """Return the command that asks a library, whose packages are installed unless they are there as pinned.
+    """Return the command that runs a library; install its pinned packages if necessary.
 
-    Raises `CalledProcessError` where one can't be installed.
+    Raises `CalledProcessError` if one can't be installed.
     """
     place, pins = folder / name, "\n".join(PINS[name])
     is_python = "==" in pins
@@ -130,12 +130,12 @@ def _driver(name: str, ending: str) -> Path:
 
 
 def asking(name: str, python: str) -> list[str]:
-    """Return the command that asks a library of Python's."""
+    """Return the command that runs a Python library."""
     return [python, "-P", "-W", "ignore", str(PROBES / "child.py"), str(_driver(name, "py"))]
 
 
 class Library:
-    """A library that is asked in a process of its own, which is started anew if it doesn't answer."""
+    """A library in a process of its own, which is restarted if it doesn't answer."""
 
     def __init__(self, command: list[str], folder: str, path: str) -> None:
         self._command, self._folder, self._path = command, folder, path
@@ -181,7 +181,7 @@ class Library:
 
 
 def column(command: list[str], path: str = "", verbose: bool = False) -> Column:
-    """Return what a library did, in the words of each row. ``path``: where its modules are looked for."""
+    """Return what a library did, in the words of each row. ``path``: where to find its modules."""
     found: Column = {}
     with Service() as service, tempfile.TemporaryDirectory(prefix="harnpy-dialects-") as folder:
         asked = Library(command, folder, path)
@@ -191,7 +191,7 @@ def column(command: list[str], path: str = "", verbose: bool = False) -> Column:
             known = {"dialect": dialect, "url": service.url, "model": MODELS[dialect]}
             return asked.ask({**known, "messages": messages})
 
-        # Who can't do the simplest thing has changed, or doesn't fit its SDKs: that is no answer to a row.
+        # A library that fails at the simplest request doesn't fit its SDKs; that says nothing about a row.
         plain = {dialect: ask(dialect, [LOOK], []).get("error") for dialect in MODELS}
         for row in ROWS:
             answer = ask(row.dialect, row.messages or [LOOK], row.events)
@@ -220,7 +220,7 @@ def ours(verbose: bool = False) -> Column:
 
 
 def columns(names: list[str], folder: Path, verbose: bool) -> dict[str, Column]:
-    """Ask one library after the other. One that can't be installed says so in each of its cells."""
+    """Try one library after the other. If one can't be installed, each of its cells says so."""
     found = {}
     for name in names:
         if name == OURS:
@@ -241,7 +241,7 @@ def columns(names: list[str], folder: Path, verbose: bool) -> dict[str, Column]:
 
 
 def note(found: dict[str, Column]) -> None:
-    """Note columns, and when they were made, beside those that are there."""
+    """Store columns with their date, and keep those of other libraries."""
     known = noted()
     for name, cells in found.items():
         known[name] = {"on": date.today().isoformat(), "pins": PINS.get(name, []), "cells": cells}
@@ -255,7 +255,7 @@ def noted() -> dict[str, Any]:
 
 
 def page(text: str) -> str:
-    """Return the page with the tables of what is noted."""
+    """Return the page with tables of the stored results."""
     known = noted()
     columns = {name: known[name]["cells"] for name in known}
     tables = [
@@ -272,7 +272,7 @@ def _versions(known: dict[str, Any]) -> str:
         f"| {name} | {', '.join(map(str, each['pins'])) or 'this checkout'} | {each['on']} |"
         for name, each in known.items()
     ]
-    return "\n".join(["| library | packages | asked on |", "|---|---|---|", *rows])
+    return "\n".join(["| library | packages | tried on |", "|---|---|---|", *rows])
 
 
 def _table(rows: Sequence[Row], columns: dict[str, Column]) -> str:
@@ -284,7 +284,7 @@ def _table(rows: Sequence[Row], columns: dict[str, Column]) -> str:
 
 
 def _details(rows: Sequence[Row], columns: dict[str, Column]) -> str:
-    """Return for each row what was given, and each outcome with who had it."""
+    """Return for each row its input, and each outcome with the libraries that had it."""
     lines = []
     for row in rows:
         lines.append(f"- **{row.title}.** {row.given}")
@@ -305,7 +305,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([OURS, *PINS]))
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "harnpy-dialects")
     parser.add_argument("--verbose", action="store_true", help="show answers and requests")
-    parser.add_argument("--write", action="store_true", help=f"write what was seen into {PAGE.name}")
+    parser.add_argument("--write", action="store_true", help=f"write the results into {PAGE.name}")
     options = parser.parse_args()
     found = columns(options.names or [OURS, *PINS], options.folder, options.verbose)
     if options.write:

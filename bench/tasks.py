@@ -3,7 +3,8 @@
     python bench/tasks.py [--rounds N] [--check]
 
 Spawning and finishing an empty task, yielding and coming back, awaiting a coroutine, and memory of parked
-tasks. Both sides alternate in this process; a row is the median of the rounds' ratios.
+tasks. Both sides alternate in this process; a row is the median of the rounds' ratios. Then how long a
+program that another thread cancels goes on, the longest of the rounds.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
+from threading import Event, Thread
 from time import perf_counter
 
 from options import parser
 
-from harnpy import Vm
+from harnpy import Cancelled, Vm
 from harnpy.vm.declare import Declaration
 
 TASKS = 2_000
@@ -98,6 +101,37 @@ def resident() -> int:
     return pages * 4096
 
 
+#: What a program that is cancelled is doing.
+CANCELLED = {
+    "a loop": "begun()\nwhile true { }",
+    "a sleep": "begun()\nsleep(1h)",
+    "a coroutine": "begun()\nforever()",
+    "1,000 tasks that wait": "spawn { begun() }\nparallel 1000 { i -> sleep(1h) }",
+    "a cleaning loop": "try { begun()\n sleep(1h) } finally { while true { } }",
+}
+
+
+def milliseconds_to_end(source: str, evaluator: str) -> float:
+    """How long a program goes on that another thread has cancelled."""
+    vm, begun = Vm(evaluator=evaluator), Event()
+    ended: list[float] = []
+    vm.register("begun() -> nil", begun.set)
+    vm.register("forever() -> nil", lambda: asyncio.sleep(3600))
+
+    def run() -> None:
+        with suppress(Cancelled):
+            vm.run_source(source)
+        ended.append(perf_counter())
+
+    thread = Thread(target=run)
+    thread.start()
+    begun.wait()
+    start = perf_counter()
+    vm.cancel()
+    thread.join()
+    return (ended[0] - start) * 1000
+
+
 def main() -> int:
     options = parser(__doc__, rounds=7).parse_args()
     vm = Vm()
@@ -116,6 +150,12 @@ def main() -> int:
     kib = parked_bytes(10_000) / 1024
     missed += kib > 16
     print(f"{'10,000 parked tasks':30} {kib:6.1f} KiB each   must 16{'  over' if kib > 16 else ''}")
+    for name, source in CANCELLED.items():
+        for evaluator in ("compile", "walk"):
+            ms = max(milliseconds_to_end(source, evaluator) for _ in range(options.rounds))
+            missed += ms > 50
+            what = f"cancel {name}, {evaluator}"
+            print(f"{what:38} {ms:6.1f} ms   must 50{'  over' if ms > 50 else ''}")
     return 1 if options.check and missed else 0
 
 

@@ -1,6 +1,6 @@
-"""A small MCP server over stdio, of the standard library alone: the stock of a shop. For mcp_tools.harn.
+"""A small MCP server over stdio, with the standard library alone: the stock of a shop. For mcp_tools.harn.
 
-With the SDK (`pip install mcp`) a server is shorter, and `harnpy mcp serve` makes one of a Harn file.
+With the SDK (`pip install mcp`) a server is shorter, and `harnpy mcp serve` turns a Harn file into one.
 """
 
 import json

@@ -1,10 +1,10 @@
-"""A shop's chat: an agent behind a `useChat` front end, which asks the customer in the page before it orders.
+"""A shop's chat: an agent behind a `useChat` front end that asks the customer to confirm before it orders.
 
     python examples/shop_chat.py                  # in memory; this program is the browser, too
     python examples/shop_chat.py sqlite:shop.db   # kept in a file
     uvicorn --factory examples.shop_chat:serve    # a server: useChat's `api` is http://localhost:8000/
 
-The mock model answers. A customer sees no chats but his own: a bearer token says who is calling.
+The mock model answers. Customers see only their own chats: a bearer token identifies the caller.
 """
 
 from __future__ import annotations

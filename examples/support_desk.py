@@ -3,7 +3,7 @@
     python examples/support_desk.py                       # in memory, the mock model answers
     python examples/support_desk.py sqlite:desk.db openai/gpt-4o-mini     # kept in a file, a real model
 
-Each customer has one session, each turn is saved as a whole, and whoever is calling says so with a token.
+Each customer has one session, each turn is saved atomically, and a token identifies the caller.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from harnpy.builtins import Settings, catalog
 from harnpy.vm.declare import Declaration
+from harnpy.vm.signatures import name_of
 from harnpy.vm.vm import Vm as BaseVm
 
 TYPE_CHECKING = False
@@ -93,12 +94,16 @@ class Vm(BaseVm):
 
             vm.register("word_count(text: string) -> int", lambda text: len(text.split()))
 
-        A coroutine function may wait: the calling task is suspended, others run. The script can catch a
-        VmError that it raises; any other exception ends the run.
+        A coroutine function may wait: the calling task is suspended, others run. What it returns becomes a
+        value of Harn, or is refused with the path to what can't (09 §16.4). A program can catch what it
+        raises; uncaught, that is the `__cause__` of the `HostError` that the run raises (09 §16.5).
         """
+        name = name_of(signature)
 
         def call(vm: BaseVm, *args: Any) -> Any:
-            return vm.tasks.awaited(function(*args))
+            from harnpy.vm.run.embedders import answer
+
+            return answer(vm, name, function, *args)
 
         call.__doc__ = function.__doc__
         self.builtins.register(Declaration(signature, "host", call, False, None))
@@ -119,7 +124,12 @@ class Vm(BaseVm):
         """
         from harnpy.agent.rules.hooks import hook
 
-        self.settings.hooks.append(hook(event, handler, pattern))
+        def call(payload: dict[str, Any]) -> Any:
+            from harnpy.vm.run.embedders import answer
+
+            return answer(self, event, handler, payload)
+
+        self.settings.hooks.append(hook(event, call, pattern))
 
 
 def _refused(capabilities: Iterable[str] | None, deny: frozenset[str]) -> frozenset[str]:

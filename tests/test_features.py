@@ -10,8 +10,6 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/features.md"
 CHAPTER = ROOT / "docs/spec/10-session-runtime.md"
-#: What isn't built yet; the page says so.
-LATER = {"durable runs: resume, cancel, fork, queues, schedules"}
 #: A cell may hold an escaped bar.
 _BAR = re.compile(r"(?<!\\)\|")
 
@@ -35,7 +33,7 @@ SHOWN = rows(PAGE.read_text(encoding="utf-8"))
 def test_every_core_feature_stands_there_as_the_specification_has_it() -> None:
     wanted = features()
     missing = {name for name in wanted if name not in SHOWN and "[ext]" not in name}
-    assert missing == LATER <= wanted.keys()
+    assert missing == set()
     assert {name: cells[0] for name, cells in SHOWN.items()} == {name: wanted.get(name) for name in SHOWN}
 
 

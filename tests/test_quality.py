@@ -29,7 +29,8 @@ def test_ruff_format() -> None:
 
 
 def test_mypy_strict() -> None:
-    check(sys.executable, "-m", "mypy", "--strict", "harnpy")
+    """`tests/typed` are programs of users of ours."""
+    check(sys.executable, "-m", "mypy", "--strict", "harnpy", "tests/typed")
 
 
 #: Where lines end wherever a terminal would end them: texts for people. What is stored, and programs, have

@@ -374,14 +374,14 @@ CONVERSATIONS = (
         Row(
             f"an image in a tool's result, {name}",
             dialect,
-            "A tool's result of a text and an image." + note,
+            "A tool result with a text and an image." + note,
             _image,
             ("image in the result", "image in a user's message"),
             told=("a note in its place",),
             messages=[user("Look."), LOOKED, result("call_1", "One dot.", image=DOT), GO_ON],
         )
         for name, dialect, note in (
-            ("chat", CHAT, " OpenAI's types have only texts there; other servers take images, too."),
+            ("chat", CHAT, " OpenAI's types allow only text there; other servers accept images, too."),
             ("Anthropic", ANTHROPIC, ""),
             ("Gemini", GEMINI, ""),
         )
@@ -390,7 +390,7 @@ CONVERSATIONS = (
         Row(
             f"a tool's failure, {name}",
             dialect,
-            'A result "no such line" that is marked as a failure in the library\'s own way.',
+            'A result "no such line", marked as a failure in the library\'s own way.',
             _failure,
             ("is_error", "error key", "in words"),
             messages=[user("Look."), LOOKED, result("call_1", "no such line", failed=True), GO_ON],
@@ -400,7 +400,7 @@ CONVERSATIONS = (
     Row(
         "another model's thoughts, Anthropic",
         ANTHROPIC,
-        "An assistant's message with thoughts that another service's model had; they have no signature.",
+        "An assistant message with thoughts of another service's model, without a signature.",
         _foreign_thoughts,
         ("left out",),
         told=("tagged, in the user's text", "tagged, in the assistant's text"),
@@ -409,7 +409,7 @@ CONVERSATIONS = (
     Row(
         "an assistant's empty text, Anthropic",
         ANTHROPIC,
-        "An assistant's message whose text is empty, between two of the user's.",
+        "An assistant message with an empty text, between two user messages.",
         _empty_text,
         ("left out",),
         messages=[user("Look."), assistant(""), GO_ON],
@@ -417,7 +417,7 @@ CONVERSATIONS = (
     Row(
         "two assistants in a row, Anthropic",
         ANTHROPIC,
-        'Two messages of the assistant, "One." and "Two.", behind each other.',
+        'Two assistant messages in a row, "One." and "Two.".',
         _two_assistants,
         ("two messages", "two blocks", "joined in one text"),
         messages=[user("Look."), assistant("One."), assistant("Two."), GO_ON],
@@ -425,7 +425,7 @@ CONVERSATIONS = (
     Row(
         "a system message in the middle, Anthropic",
         ANTHROPIC,
-        "A system message behind the assistant's first reply.",
+        "A system message after the assistant's first reply.",
         _system_between,
         ("top of the prompt", "user's message, marked", "role system"),
         messages=[user("Look."), assistant("One."), system("Be brief."), GO_ON],
@@ -433,7 +433,7 @@ CONVERSATIONS = (
     Row(
         "a result behind another message, Anthropic",
         ANTHROPIC,
-        "A call, then the user's next words, then the call's result.",
+        "A call, then a user message, then the call's result.",
         _late_result,
         ("result first",),
         messages=[user("Look."), LOOKED, user("Wait."), result("call_1", "One dot."), GO_ON],
@@ -441,7 +441,7 @@ CONVERSATIONS = (
     Row(
         "ids of another service, Anthropic",
         ANTHROPIC,
-        "Two calls with the ids `look.1:0` and `look:1.0`. Anthropic takes letters, digits, `_` and `-`.",
+        "Two calls with the ids `look.1:0` and `look:1.0`. Anthropic accepts letters, digits, `_` and `-`.",
         _ids,
         ("spelled as allowed",),
         messages=[
@@ -455,7 +455,7 @@ CONVERSATIONS = (
         Row(
             f"half arguments in the history, {name}",
             dialect,
-            'A call whose arguments are `{"what": "New Yo`, and a result that says that it wasn\'t run.',
+            'A call whose arguments are `{"what": "New Yo`, and a result that says it wasn\'t run.',
             _half_arguments,
             ("as they are", "the text in an object"),
             messages=[
@@ -488,7 +488,7 @@ STREAMS = (
     Row(
         "two calls without numbers",
         CHAT,
-        "Two calls, each whole in a chunk, with ids and without `index`.",
+        "Two calls, each complete in one chunk, with ids and without `index`.",
         _runs,
         _TWO,
         events=[fragment(_A, "look", id="x"), fragment(_B, "look", id="y"), delta("tool_calls")],
@@ -515,7 +515,7 @@ STREAMS = (
     Row(
         "one number, two ids",
         CHAT,
-        "Two calls, each whole in a chunk; both have `index` 0, their ids differ.",
+        "Two calls, each complete in one chunk, both with `index` 0 and with different ids.",
         _runs,
         _TWO,
         events=[
@@ -537,7 +537,7 @@ STREAMS = (
     Row(
         "arguments as an object",
         CHAT,
-        "A call whose arguments are a JSON object instead of its text.",
+        "A call whose arguments are a JSON object instead of JSON text.",
         _runs,
         _ONE,
         events=[fragment({"what": "a"}, "look", index=0, id="x"), delta("tool_calls")],
@@ -626,7 +626,7 @@ STREAMS = (
     Row(
         "reasoning_content goes back",
         CHAT,
-        "Thoughts as `reasoning_content`, then a call: DeepSeek wants them back with the result.",
+        "Thoughts as `reasoning_content`, then a call: DeepSeek requires them back with the result.",
         _reasoning_back,
         ("goes back",),
         events=[
@@ -637,7 +637,7 @@ STREAMS = (
     Row(
         "a refusal",
         CHAT,
-        'The text comes as `refusal`, "I " and "can\'t.", with `finish_reason: stop`.',
+        'The text arrives as `refusal`, "I " and "can\'t.", with `finish_reason: stop`.',
         _refusal,
         tuple(
             f'kept, marked "{word}"' for word in ("refused", "refusal", "content_filter", "content-filter")
@@ -647,7 +647,7 @@ STREAMS = (
     Row(
         "signed thoughts go back, Anthropic",
         ANTHROPIC,
-        "Two signed thoughts, a text behind each, then a call.",
+        "Two signed thoughts, each followed by a text, then a call.",
         _signed_back,
         ("goes back in order",),
         events=message(
@@ -673,7 +673,7 @@ STREAMS = (
     Row(
         "the input at once, Anthropic",
         ANTHROPIC,
-        "A call whose `input` is whole in `content_block_start`.",
+        "A call whose `input` is complete in `content_block_start`.",
         _runs,
         _ONE,
         events=message(
@@ -691,7 +691,7 @@ STREAMS = (
     Row(
         "tokens of message_start, Anthropic",
         ANTHROPIC,
-        "`input_tokens` are in `message_start` alone, `output_tokens` at the end.",
+        "`input_tokens` only in `message_start`, `output_tokens` at the end.",
         _tokens,
         ("11 + 7",),
         events=message(text_block("Fine.")),
@@ -699,7 +699,7 @@ STREAMS = (
     Row(
         "pause_turn, Anthropic",
         ANTHROPIC,
-        "A text, and `stop_reason: pause_turn`: the service would go on if asked.",
+        "A text, and `stop_reason: pause_turn`: the service would continue if asked.",
         lambda seen: "goes on" if len(seen.requests) > 1 else _end(seen),
         ("goes on", '"pause_turn"', '"pause"'),
         events=message(text_block("Fine."), stop="pause_turn"),
@@ -719,7 +719,7 @@ STREAMS = (
     Row(
         "tokens of thoughts, Gemini",
         GEMINI,
-        "7 tokens of text, 3 of thoughts, 21 in all: all that isn't the prompt's is paid as output.",
+        "7 tokens of text, 3 of thoughts, 21 in all: everything except the prompt is paid as output.",
         _tokens,
         ("11 + 10",),
         events=[generated({"text": "Fine."}, thoughtsTokenCount=3, totalTokenCount=21)],

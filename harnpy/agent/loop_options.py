@@ -27,7 +27,7 @@ COMPACTION = OptionTable("""
     keep_last_n, keep_last: int = 10 — messages at the end that stay
 """)
 
-_DELIVERABLE = OptionTable("""
+DELIVERABLE = OptionTable("""
     id: string — by default deliverable-1 and so on
     text: string — what is to be delivered
     status: string = open — open, done, blocked or dropped
@@ -46,14 +46,14 @@ _SERVER = OptionTable("""
     proxy_server_name: string — what a proxy in between knows the server by
 """)
 
-_LEDGER = OptionTable(
+LEDGER = OptionTable(
     """
     root_task: string — what all is about
     deliverables: list — what must be done before the loop may end
     rationale: string — why so
     observations: list — what was noticed
     """,
-    {"deliverables": _DELIVERABLE},
+    {"deliverables": DELIVERABLE},
 )
 
 LOOP = CALL + OptionTable(
@@ -115,8 +115,8 @@ LOOP = CALL + OptionTable(
     {
         "turn_policy": _TURN_POLICY,
         "compaction": COMPACTION,
-        "task_ledger": _LEDGER,
-        "deliverables": _DELIVERABLE,
+        "task_ledger": LEDGER,
+        "deliverables": DELIVERABLE,
         "skill_match": SKILL_MATCH,
         "mcp_servers": _SERVER,
     },

@@ -235,15 +235,19 @@ class _Surface:
         if is_service_tool(tool.entry):
             return  # the service knows and runs it
         if "parameters" not in tool.entry:
-            yield _warning("MISSING_SCHEMA", f"tool '{name}' declares no parameters", name, "parameters")
+            yield _warning(
+                "TOOL_SURFACE_MISSING_SCHEMA", f"tool '{name}' declares no parameters", name, "parameters"
+            )
         if not tool.annotated:
-            yield _warning("MISSING_ANNOTATIONS", f"tool '{name}' has no annotations", name, "annotations")
+            yield _warning(
+                "TOOL_SURFACE_MISSING_ANNOTATIONS", f"tool '{name}' has no annotations", name, "annotations"
+            )
         elif tool.annotations.side_effect_level == "none":
             text = f"tool '{name}' doesn't say what side effects it has"
-            yield _warning("MISSING_SIDE_EFFECT_LEVEL", text, name, "side_effect_level")
+            yield _warning("TOOL_SURFACE_MISSING_SIDE_EFFECT_LEVEL", text, name, "side_effect_level")
         if not tool.backed:
             text = f"tool '{name}' has neither a handler nor an executor"
-            yield _warning("MISSING_EXECUTOR", text, name, "executor")
+            yield _warning("TOOL_SURFACE_MISSING_EXECUTOR", text, name, "executor")
         if tool.needs_reader:
             yield from self._of_readers(tool)
 
@@ -251,11 +255,11 @@ class _Surface:
         name, field = tool.name, "result_readers"
         if not (self._reads() or any(reader in self.active for reader in tool.annotations.result_readers)):
             text = f"tool '{name}' leaves artifacts that no active tool can read"
-            yield _error("MISSING_RESULT_READER", text, name, field)
+            yield _error("TOOL_SURFACE_MISSING_RESULT_READER", text, name, field)
         for reader in tool.annotations.result_readers:
             if reader not in self.active:
                 text = f"tool '{name}' names the result reader '{reader}', which is no active tool"
-                yield _warning("UNKNOWN_RESULT_READER", text, name, field)
+                yield _warning("TOOL_SURFACE_UNKNOWN_RESULT_READER", text, name, field)
 
     def _reads(self) -> bool:
         """Return True if an active tool can read what another one left behind."""
@@ -274,18 +278,20 @@ class _Surface:
             matching = [tool for name, tool in self.active.items() if affix_matches(pattern, name)]
             if not matching and "*" not in pattern:
                 text = f"an argument constraint is for '{pattern}', which is no active tool"
-                yield _warning("UNKNOWN_ARG_CONSTRAINT_TOOL", text, pattern, field)
+                yield _warning("TOOL_SURFACE_UNKNOWN_ARG_CONSTRAINT_TOOL", text, pattern, field)
             for tool in matching:
                 if key and not tool.knows_argument(key):
                     text = f"an argument constraint is for '{key}', which tool '{tool.name}' doesn't take"
-                    yield _warning("UNKNOWN_ARG_CONSTRAINT_KEY", text, tool.name, field)
+                    yield _warning("TOOL_SURFACE_UNKNOWN_ARG_CONSTRAINT_KEY", text, tool.name, field)
 
     def _of_approvals(self) -> Iterator[Dict]:
         for key in _APPROVAL_LISTS:
             for pattern in as_texts(self.approval.get(key)):
                 if "*" not in pattern and pattern not in self.active:
                     text = f"{key} names '{pattern}', which is no active tool"
-                    yield _warning("APPROVAL_PATTERN_NO_MATCH", text, pattern, f"approval_policy.{key}")
+                    yield _warning(
+                        "TOOL_SURFACE_APPROVAL_PATTERN_NO_MATCH", text, pattern, f"approval_policy.{key}"
+                    )
 
     def _of_prompt(self, text: str) -> Iterator[Dict]:
         for name in mentions(text):
@@ -293,21 +299,23 @@ class _Surface:
             if tool is None:
                 if "_" in name or name.startswith(("tool", "run")):
                     yield _warning(
-                        "UNKNOWN_PROMPT_TOOL", f"a prompt mentions '{name}', which is no tool", name
+                        "TOOL_SURFACE_UNKNOWN_PROMPT_TOOL",
+                        f"a prompt mentions '{name}', which is no tool",
+                        name,
                     )
                 continue
             if name not in self.active:
                 said = f"a prompt mentions tool '{name}', which the policy doesn't allow"
-                yield _warning("PROMPT_TOOL_NOT_IN_POLICY", said, name)
+                yield _warning("TOOL_SURFACE_PROMPT_TOOL_NOT_IN_POLICY", said, name)
             if tool.entry.get("defer_loading") is True and not self.searchable:
                 said = f"a prompt mentions tool '{name}', which is deferred, and there is no tool_search"
-                yield _warning("DEFERRED_TOOL_PROMPT_REFERENCE", said, name)
+                yield _warning("TOOL_SURFACE_DEFERRED_TOOL_PROMPT_REFERENCE", said, name)
         for tool in self.active.values():
             aliases = tool.annotations.arg_aliases
             for alias in sorted(aliases):
                 if has_word(text, alias):
                     said = f"a prompt says '{alias}', an old name of '{aliases[alias]}' of tool '{tool.name}'"
-                    yield _warning("DEPRECATED_ARG_ALIAS", said, tool.name, alias)
+                    yield _warning("TOOL_SURFACE_DEPRECATED_ARG_ALIAS", said, tool.name, alias)
 
     def _of_ceiling(self) -> Iterator[Dict]:
         ceiling = as_text(self.policy.get("side_effect_level"))
@@ -317,7 +325,9 @@ class _Surface:
             level = tool.annotations.side_effect_level
             if side_effect_rank(level) > side_effect_rank(ceiling):
                 text = f"tool '{tool.name}' has side effects of level {level}, and {ceiling} is the most"
-                yield _error("SIDE_EFFECT_CEILING_EXCEEDED", text, tool.name, "side_effect_level")
+                yield _error(
+                    "TOOL_SURFACE_SIDE_EFFECT_CEILING_EXCEEDED", text, tool.name, "side_effect_level"
+                )
 
 
 def _warning(code: str, message: str, tool: str, field: str | None = None) -> Dict:
@@ -329,7 +339,7 @@ def _error(code: str, message: str, tool: str, field: str | None = None) -> Dict
 
 
 def _diagnostic(severity: str, code: str, message: str, tool: str, field: str | None) -> Dict:
-    diagnostic = {"code": f"TOOL_SURFACE_{code}", "severity": severity, "message": message, "tool": tool}
+    diagnostic = {"code": code, "severity": severity, "message": message, "tool": tool}
     return diagnostic if field is None else {**diagnostic, "field": field}
 
 

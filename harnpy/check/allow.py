@@ -120,9 +120,9 @@ def _unknown(permits: Sequence[_Permit], found: Collection[str]) -> Iterator[Fin
     strange = [permit for permit in permits if permit.code not in found and is_own(permit.code)]
     if not strange:
         return
-    from harnpy.check.explanations import explanations
+    from harnpy.check.explanations import AT_RUN_TIME, explanations
 
-    known = explanations()
+    known = {code for code, found in explanations().items() if found.family != AT_RUN_TIME}
     for permit in strange:
         if permit.code not in known:
             near = nearest_at_run_time(permit.code, [*known, *SPECIFIED])

@@ -55,9 +55,9 @@ _ALIASES: dict[tuple[str, ...], tuple[str, ...]] = {
 }
 
 
-@click.command("version", short_help="Show the version, decorated.")
+@click.command("version", short_help="Show the version as a banner.")
 def _version() -> None:
-    """Show the version, decorated. `harnpy --version` prints it plain."""
+    """Show the version as a banner. `harnpy --version` prints it plain."""
     title, motto = f"harn v{__version__}", "the agent harness language"
     width = max(len(title), len(motto)) + 4
     click.echo(f"╭{'─' * width}╮\n│{title:^{width}}│\n│{motto:^{width}}│\n╰{'─' * width}╯")

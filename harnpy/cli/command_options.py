@@ -19,9 +19,7 @@ Command = Callable[..., Any]
 
 
 #: The option of every command that has such a page.
-html_option = click.option(
-    "--html", "page", metavar="FILE", help="Also write an HTML page of it, without secrets."
-)
+html_option = click.option("--html", "page", metavar="FILE", help="Also write an HTML page, without secrets.")
 
 
 def write_page(path: str | None, make: Callable[[], str]) -> None:
@@ -69,7 +67,7 @@ def site_options(bind: str, variable: str, prefix: str = "") -> Callable[[Comman
             metavar="HOST:PORT",
             envvar=variable,
             default=bind,
-            help=told(f"where to listen (default {bind}; port 0: any)."),
+            help=told(f"the address to listen on (default {bind}; port 0: any free port)."),
         ),
         click.option(
             "--api-key",
@@ -78,7 +76,7 @@ def site_options(bind: str, variable: str, prefix: str = "") -> Callable[[Comman
             envvar="HARN_SERVE_API_KEY",
             default="",
             help=told(
-                "serve requests with one of these keys. Better in the environment: HARN_SERVE_API_KEY."
+                "accept requests with one of these keys. Better set in the environment: HARN_SERVE_API_KEY."
             ),
         ),
         click.option(
@@ -86,7 +84,7 @@ def site_options(bind: str, variable: str, prefix: str = "") -> Callable[[Comman
             "hosts",
             metavar="NAME",
             multiple=True,
-            help=told("a name that clients call this machine by; may be repeated."),
+            help=told("a host name by which clients reach this machine; may be repeated."),
         ),
         click.option(
             "--cert",

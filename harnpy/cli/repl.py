@@ -72,7 +72,7 @@ The values of expressions are also in _1, _2, ...
   :type EXPR    the type of an expression's value
   :vars         what you have defined
   :sessions     the sessions that are open
-  :session ID   one of them in full; the beginning of its id will do
+  :session ID   one of them in full; the beginning of its id is enough
   :tree         which session was forked from which
   :load FILE    run a file here
   :reset        forget everything

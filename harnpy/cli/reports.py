@@ -279,7 +279,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     helps = {
         "github": "Print annotations for a GitHub workflow.",
         "sarif": "Print one SARIF 2.1.0 log.",
-        "json": "Print a JSON object per diagnostic and line.",
+        "json": "Print one JSON object per diagnostic, one per line.",
     }
     for form, help in helps.items():
         command = click.option(f"--{form}", "form", flag_value=form, help=help)(command)

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from harnpy.cli import FAILED
-from harnpy.cli.console import complain, harmless, one_line, paint
+from harnpy.cli.console import complain, counted, harmless, one_line, paint
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Dict
 from harnpy.formats.json import compact_json, refuse_depth
@@ -135,11 +135,12 @@ def style_of(status: str) -> str:
 
 
 def inspection_lines(run: RunRecord) -> Iterator[str]:
-    """Return what `harnpy runs inspect` prints of a record."""
+    """Return what `harnpy runs inspect` prints of a record: what there is, without zeros and gaps."""
     yield from _summary(run)
     yield from _observed(run["observability"] or {})
     yield from _lineage(run["metadata"])
-    yield f"Pending nodes: {one_line(', '.join(run['pending_nodes'])) or '-'}"
+    if run["pending_nodes"]:
+        yield f"Pending nodes: {one_line(', '.join(run['pending_nodes']))}"
     yield f"Replay fixture: {'derived' if run['replay_fixture'] is None else 'embedded'}"
     for stage in run["stages"]:
         yield from _stage(stage, run["child_runs"])
@@ -175,7 +176,7 @@ def replay_lines(run: RunRecord) -> Iterator[str]:
     """Return what `harnpy replay` prints of a record."""
     yield f"Replay: {one_line(run['id'])}"
     for stage in run["stages"]:
-        yield f"[{one_line(stage['node_id'])}] {_ending(stage)}"
+        yield f"[{one_line(stage['node_id'])}] {_ending(stage)}".rstrip()
         if stage["visible_text"] is not None:
             yield f"  visible: {harmless(stage['visible_text'])}"
         if stage["verification"] is not None:
@@ -200,21 +201,41 @@ def replay_lines(run: RunRecord) -> Iterator[str]:
 def _summary(run: RunRecord) -> Iterator[str]:
     yield f"Run: {one_line(run['id'])}"
     yield f"Workflow: {harmless(run['workflow_name'] or run['workflow_id'])}"
-    yield f"Status: {_status(run['status'])}"
-    yield f"Task: {harmless(run['task'])}"
-    for name in ("stages", "artifacts", "transitions", "checkpoints"):
-        yield f"{name.capitalize()}: {len(run[name])}"
-    yield f"HITL questions: {len(run['hitl_questions'])}"
+    if run["status"]:
+        yield f"Status: {_status(run['status'])}"
+    if isinstance(run["metadata"].get("error"), str):
+        yield f"Error: {harmless(run['metadata']['error'])}"
+    if run["task"]:
+        yield f"Task: {harmless(run['task'])}"
+    counts = {
+        name.capitalize(): len(run[name]) for name in ("stages", "artifacts", "transitions", "checkpoints")
+    }
+    yield from _counts({**counts, "HITL questions": len(run["hitl_questions"])})
+    usage = run["usage"]
+    if usage is not None:
+        yield from _counts({"Input tokens": usage["input_tokens"], "Output tokens": usage["output_tokens"]})
+        if usage["total_cost"]:
+            yield f"Cost: ${usage['total_cost']:.4f}"
+
+
+def _counts(counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line for each that isn't zero."""
+    yield from (f"{name}: {count}" for name, count in counts.items() if count)
 
 
 def _observed(told: Dict) -> Iterator[str]:
-    yield f"Planner rounds: {len(told['planner_rounds'])}"
-    yield f"Research facts: {told['research_fact_count']}"
-    yield f"Workers: {len(told['worker_lineage'])}"
+    yield from _counts(
+        {
+            "Planner rounds": len(told["planner_rounds"]),
+            "Research facts": told["research_fact_count"],
+            "Workers": len(told["worker_lineage"]),
+        }
+    )
     nodes, edges = len(told["action_graph_nodes"]), len(told["action_graph_edges"])
-    yield f"Action graph: {nodes} nodes / {edges} edges"
-    yield f"Transcript pointers: {len(told['transcript_pointers'])}"
-    yield f"Daemon events: {len(told['daemon_events'])}"
+    if nodes or edges:
+        yield f"Action graph: {counted(nodes, 'node')} / {counted(edges, 'edge')}"
+    pointers = sum(bool(pointer["available"]) for pointer in told["transcript_pointers"])
+    yield from _counts({"Transcript pointers": pointers, "Daemon events": len(told["daemon_events"])})
 
 
 def _lineage(metadata: Dict) -> Iterator[str]:
@@ -226,40 +247,50 @@ def _lineage(metadata: Dict) -> Iterator[str]:
 
 
 def _stage(stage: StageRecord, children: list[ChildRun]) -> Iterator[str]:
-    line = f"- {one_line(stage['node_id'])} [{one_line(stage['kind'])}] {_ending(stage)}"
+    kind = f"[{one_line(stage['kind'])}]" if stage["kind"] else ""
+    line = " ".join(filter(None, ("-", one_line(stage["node_id"]), kind, _ending(stage))))
     handle = stage["metadata"].get("worker")
     if not isinstance(handle, dict):
         yield line
-        if stage["branch"] == "error":
-            yield f"  error: {one_line(stage['metadata'].get('error') or '-')}"
+        if stage["branch"] == "error" and stage["metadata"].get("error"):
+            yield f"  error: {one_line(stage['metadata']['error'])}"
         return
     known = [child for child in children if child["worker_id"] == handle.get("id")]
     child: Mapping[str, Any] = (
         known[0] if known else dict.fromkeys(("worker_name", "worker_id", "run_id", "run_path"))
     )
-    yield f"{line} worker={one_line(child['worker_name'] or '-')}"
+    yield f"{line} worker={one_line(child['worker_name'])}" if child["worker_name"] else line
     for name, key in (("worker_id", "worker_id"), ("child_run_id", "run_id"), ("child_run_path", "run_path")):
-        yield f"  {name}: {one_line(child[key] or '-')}"
+        if child[key]:
+            yield f"  {name}: {one_line(child[key])}"
 
 
 def _details(told: Dict) -> Iterator[str]:
     for each in told["planner_rounds"]:
-        tools = ", ".join(each["tools_used"]) or "-"
-        yield one_line(
-            f"planner {each['node_id']}: iterations={each['iteration_count']} "
-            f"llm_calls={each['llm_call_count']} tool_executions={each['tool_execution_count']} tools={tools}"
-        )
+        did = {
+            "iterations": each["iteration_count"],
+            "llm_calls": each["llm_call_count"],
+            "tool_executions": each["tool_execution_count"],
+            "tools": ", ".join(each["tools_used"]),
+        }
+        yield one_line(f"planner {each['node_id']}: {_pairs(did)}")
     for pointer in told["transcript_pointers"]:
-        missing = "" if pointer["available"] else " (missing)"
-        yield one_line(f"transcript {pointer['label']}: {pointer['location']}{missing}")
+        if pointer["available"]:
+            yield one_line(f"transcript {pointer['label']}: {pointer['location']}")
     for event in told["daemon_events"]:
-        yield one_line(f"daemon {event['node_id']}: {event['daemon_state'] or '-'} {event['snapshot_path']}")
+        parts = (event["daemon_state"], event["snapshot_path"])
+        yield one_line(f"daemon {event['node_id']}: {' '.join(filter(None, parts))}")
 
 
 def _ending(stage: StageRecord) -> str:
-    status = _status(stage["status"]) if stage["status"] else "-"
-    outcome, branch = (one_line(stage[key] or "-") for key in ("outcome", "branch"))
-    return f"status={status} outcome={outcome} branch={branch}"
+    status = _status(stage["status"]) if stage["status"] else None
+    outcome, branch = (one_line(stage[key] or "") for key in ("outcome", "branch"))
+    return _pairs({"status": status, "outcome": outcome, "branch": branch})
+
+
+def _pairs(given: Mapping[str, Any]) -> str:
+    """Return what isn't empty, as `key=value`."""
+    return " ".join(f"{key}={value}" for key, value in given.items() if value)
 
 
 def _status(status: str) -> str:

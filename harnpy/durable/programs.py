@@ -118,8 +118,11 @@ def run(
             raise over.error from None
         except ExitRequest as request:
             return {"$exit": request.code}
-    if type(value) is EnumValue and value.enum == "Result" and value.variant == "Err":
+    is_result = type(value) is EnumValue and value.enum == "Result"
+    if is_result and value.variant == "Err":
         raise MisuseError((display(value.fields[0]) if value.fields else "") or "error")
+    if vm.failures and not is_result and type(value) is not int:
+        raise MisuseError("; ".join(vm.failures.values()))
     return as_data(value)
 
 

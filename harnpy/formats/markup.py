@@ -252,6 +252,65 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 MASKED = "Secrets are masked in this report. Made by harnpy."
 
 
+# A cell of a notebook: a piece of somebody else's page, so it brings its style, in the colours of that page.
+
+
+_CELL = "font: 13px/1.45 system-ui, sans-serif; color: inherit; text-align: left; vertical-align: top"
+_LINE = "1px solid rgba(128, 128, 128, .35)"
+#: The longest text of a cell's table, in characters.
+_SHORT = 240
+
+
+class Cell:
+    """A table that notebooks show in place of the ``repr``."""
+
+    def __init__(self, html: str) -> None:
+        self.html = html
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def cell(
+    title: str, pairs: Iterable[tuple[str, Child]], heads: Sequence[str], rows: Iterable[Sequence[Child]]
+) -> Cell:
+    """Return a table under a title and some facts, as a cell of a notebook. Long texts are shortened."""
+    facts_of_it = [
+        element("span", f" · {name} ".replace("  ", " "), element("b", shown))
+        for name, shown in pairs
+        if shown
+    ]
+    padded = f"{_CELL}; padding: 3px 10px; border-top: {_LINE}"
+    return Cell(
+        element(
+            "div",
+            element("div", element("b", title), facts_of_it, style=f"{_CELL}; margin-bottom: 4px"),
+            element(
+                "table",
+                element("tr", [element("th", head, style=f"{padded}; opacity: .7") for head in heads]),
+                [
+                    element(
+                        "tr",
+                        [
+                            element("td", _shortened(child), style=f"{padded}; white-space: pre-wrap")
+                            for child in row
+                        ],
+                    )
+                    for row in rows
+                ],
+                style="border-collapse: collapse; border: 0; background: none; color: inherit",
+            ),
+            class_="harnpy",
+        )
+    )
+
+
+def _shortened(child: Child) -> Child:
+    if isinstance(child, str) and not isinstance(child, Markup) and len(child) > _SHORT:
+        return child[:_SHORT].rstrip() + " …"
+    return child
+
+
 def page(
     title: str,
     kind: str,

@@ -22,7 +22,7 @@ RESULT_ROLES = ("tool", "tool_result")
 
 
 _RESULT_IDS = ("tool_call_id", "tool_use_id", "tool_id")
-_CALL_BLOCKS = ("tool_use", "tool_call")
+CALL_BLOCKS = ("tool_use", "tool_call")
 
 
 class Call(NamedTuple):
@@ -38,7 +38,7 @@ def calls_of(message: Message) -> list[Call]:
     if message.get("role") != "assistant":
         return []
     listed = [Call(_text(call.get("id")), _name(call), False) for call in _dicts(message.get("tool_calls"))]
-    blocks = (block for block in _dicts(message.get("content")) if block.get("type") in _CALL_BLOCKS)
+    blocks = (block for block in _dicts(message.get("content")) if block.get("type") in CALL_BLOCKS)
     return [*listed, *(Call(_text(block.get("id")), _name(block), True) for block in blocks)]
 
 
@@ -53,7 +53,7 @@ def with_calls(message: Message, kept: Sequence[bool]) -> Message:
         made["tool_calls"] = listed
     else:
         made.pop("tool_calls", None)
-    return _with_blocks(made, lambda block: block.get("type") not in _CALL_BLOCKS or next(flags))
+    return _with_blocks(made, lambda block: block.get("type") not in CALL_BLOCKS or next(flags))
 
 
 def results_of(message: Message) -> list[str | None] | None:

@@ -37,7 +37,7 @@ from harnpy.syntax.diagnostic import (
     Span,
     SyntaxFault,
 )
-from harnpy.vm.errors import ExitRequest, LimitExceeded, Thrown, VmError
+from harnpy.vm.errors import Elsewhere, ExitRequest, HostError, LimitExceeded, Thrown, VmError
 from harnpy.vm.run.backtrace import Frame
 from harnpy.vm.unit import Unit
 from harnpy.vm.values import Duration, EnumValue, Fn, Pair, Range, Set, type_name
@@ -59,6 +59,7 @@ class RemoteFunction:
     """A function of an isolated program; `IsolatedVm.call` calls it. It ends with the child."""
 
     __slots__ = ("child", "name", "number")
+    type_name = "closure"
 
     def __init__(self, child: int, number: int, name: str | None) -> None:
         self.child = child
@@ -167,13 +168,15 @@ def packed(error: BaseException) -> Data:
             return _packed_fault(error)
         case LimitExceeded():
             return {"kind": "limit", "limit": error.limit, "message": error.message, **_position(error)}
+        case HostError():
+            return {"kind": "host", "value": error.value, **_position(error)}
         case Thrown():
             return {"kind": "thrown", "value": error.value, **_position(error)}
         case VmError():
             return {"kind": "failed", "message": error.text, **_position(error)}
         case OSError():
             return {"kind": "os", "args": [error.errno, error.strerror or str(error), error.filename]}
-    return {"kind": "other", "message": f"{type(error).__name__}: {error}"}
+    return {"kind": "other", "class": type(error).__name__, "message": str(error)}
 
 
 def unpacked(data: Data) -> BaseException:
@@ -185,13 +188,15 @@ def unpacked(data: Data) -> BaseException:
             return _unpacked_fault(data)
         case "limit":
             return _at(data, LimitExceeded(data["limit"], data["message"]))
+        case "host":
+            return _at(data, HostError(data["value"]))
         case "thrown":
             return _at(data, Thrown(data["value"]))
         case "failed":
             return _at(data, VmError(data["message"]))
         case "os":
             return OSError(*data["args"])
-    return RuntimeError(data["message"])
+    return Elsewhere(data["class"], data["message"])
 
 
 def _position(error: VmError) -> Data:

@@ -24,8 +24,10 @@ from harnpy.isolation.protocol import (
     unpacked,
 )
 from harnpy.net.egress_policies import embedders_policy
-from harnpy.vm.errors import CategorizedFault, VmError
+from harnpy.vm.errors import Cancelled, HostError, VmError
 from harnpy.vm.limits import Limits
+from harnpy.vm.signatures import name_of
+from harnpy.vm.values.given import given
 from harnpy.world.egress import VARIABLES
 
 Value = Any
@@ -135,11 +137,12 @@ class IsolatedVm:
         return await self._converse("run", source, {"how": how, **self._offers()})
 
     def call(self, function: RemoteFunction, *args: Value) -> Value:
-        """Call a function that a program of this Vm returned."""
+        """Call a function that a program of this Vm returned. Raises UnsupportedValue."""
+        args = tuple(given(value, f"argument {n} of `call`") for n, value in enumerate(args, 1))
         return self._wait(lambda: self._converse("call", function, list(args), self._offers()))
 
     def cancel(self) -> None:
-        """End what runs, from any thread: it raises a VmError of the category ``cancelled``."""
+        """End what runs, from any thread: it raises `Cancelled`."""
         task = self._task
         if task is not None:
             self._cancelled = True
@@ -160,8 +163,8 @@ class IsolatedVm:
     # --- names ------------------------------------------------------------------------------------
 
     def set_global(self, name: str, value: Value) -> None:
-        """Give programs a value, which crosses as plain data."""
-        self._globals[name] = value
+        """Give programs a value, which crosses as plain data. Raises UnsupportedValue."""
+        self._globals[name] = given(value, f"the global `{name}`")
 
     def register(self, signature: str, function: Callable[..., Any]) -> None:
         """Make ``function``, which runs here, a builtin there; it may be a coroutine function."""
@@ -187,7 +190,7 @@ class IsolatedVm:
         except asyncio.CancelledError:
             await self._stop()
             if self._cancelled:
-                raise CategorizedFault("cancelled", "VM cancelled by host") from None
+                raise Cancelled from None
             raise
         finally:
             self._task = None
@@ -213,7 +216,7 @@ class IsolatedVm:
                     case "done":
                         return content[0]
                     case "failed":
-                        raise unpacked(content[0])
+                        raise questions.caused(unpacked(content[0]))
             raise self._end_of(child)
         except ProtocolError:
             self.close()
@@ -250,14 +253,14 @@ class IsolatedVm:
         """Answer a question of the child."""
         match whom:
             case "builtin":
-                answer = self._builtins[name](*args)
+                answer, door = self._builtins[name](*args), name_of(name)
             case "operation":
-                answer = self._operations[name](*args)
+                answer, door = self._operations[name](*args), name
             case "person" if self._ask is not None:
-                answer = self._ask(*args)
+                answer, door = self._ask(*args), "people.ask"
             case _:
                 raise ProtocolError(f"a question to {whom!r}")
-        return await answer if isawaitable(answer) else answer
+        return given(await answer if isawaitable(answer) else answer, f"the result of `{door}`")
 
 
 def _with_our_policy(env: Mapping[str, str]) -> dict[str, str]:
@@ -329,6 +332,17 @@ class Questions:
         self._vm = vm
         self._child = child
         self._open: set[asyncio.Task[None]] = set()
+        self._raised: list[Exception] = []
+
+    def caused(self, error: BaseException) -> BaseException:
+        """Return what a run has failed with, with the exception of ours that it comes from."""
+        if isinstance(error, HostError):
+            told = error.value["type"], error.value["message"]
+            for cause in reversed(self._raised):
+                if (type(cause).__name__, str(cause)) == told:
+                    error.__cause__ = cause
+                    break
+        return error
 
     def answer(self, number: int, whom: str, name: str, args: list[Any]) -> None:
         """Begin to answer; the child goes on meanwhile."""
@@ -347,4 +361,5 @@ class Questions:
         try:
             await self._child.send("answer", number, await self._vm.answer(whom, name, args))
         except Exception as error:
+            self._raised.append(error)
             await self._child.send("refusal", number, packed(error))

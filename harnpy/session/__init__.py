@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from harnpy.session.agents import AgentDef, Budget, ContextOverflow, Reply, RunEvent, TurnResult, Waiting
     from harnpy.session.arguments import validate_session_id
     from harnpy.session.artifacts import Artifact, ArtifactStore, FileArtifactStore
+    from harnpy.session.cells import cell_of
     from harnpy.session.child_records import ChildRef, ChildResult, ChildRun, ChildSpec, child_runs
     from harnpy.session.chunks import Chunk
     from harnpy.session.codec import decode_event, encode_event
@@ -183,6 +184,7 @@ __all__ = [
     "Worktree",
     "World",
     "actions",
+    "cell_of",
     "child_runs",
     "current_metadata",
     "current_session_id",
@@ -217,6 +219,7 @@ def __getattr__(name: str) -> object:
         return import_module(f"harnpy.session.{name}")
     module = {
         "ANY": "history",
+        "cell_of": "cells",
         "Action": "actions",
         "AgentDef": "agents",
         "AgentFactory": "send",

@@ -80,6 +80,14 @@ class TurnResult:
     session: Any
     finish_reason: str | None = None
 
+    def _repr_html_(self) -> str:
+        from harnpy.formats.markup import money, plural
+        from harnpy.session.cells import cell_of_messages
+
+        cost = money(self.cost) if self.cost else ""
+        pairs = [("", self.stop_reason), ("", plural(self.steps, "step")), ("cost", cost)]
+        return cell_of_messages(f"Turn {self.status}", pairs, self.messages).html
+
 
 @dataclass(frozen=True)
 class RunEvent:

@@ -350,6 +350,17 @@ class Session:
         """Return the state of the reducer that was attached last; an empty dict without any."""
         return {} if self.reduction is None else self.reduction()
 
+    def _repr_html_(self) -> str:
+        from harnpy.session.cells import cell_of_messages
+
+        messages, info = self.messages(), self.info
+        pairs = [
+            ("agent", info.agent_label or info.agent_name),
+            ("", info.status),
+            ("revision", str(self.revision)),
+        ]
+        return cell_of_messages(f"Session {self.id}", pairs, messages).html
+
     @property
     def info(self) -> SessionInfo:
         """The session as lists show it."""

@@ -164,6 +164,20 @@ class RunLog:
     metadata: dict[str, Any] = field(default_factory=dict)
     child_runs: list[ChildLog] | None = None
 
+    def _repr_html_(self) -> str:
+        from harnpy.formats.markup import cell, money, plural
+        from harnpy.session.cells import MOST, called, said
+
+        rows = []
+        for turn in self.turns[-MOST:]:
+            usage = ", ".join(f"{name} {n}" for name, n in (turn.metrics or {}).items())
+            rows.append(
+                (said(turn.input[-1]) if turn.input else "", said(turn.output), called(turn.output), usage)
+            )
+        cost = money(self.total_cost) if self.total_cost else ""
+        pairs = [("agent", self.agent_id), ("", plural(len(self.turns), "turn")), ("cost", cost)]
+        return cell(f"Run of {self.session_id}", pairs, ("Input", "Answer", "Tool calls", "Usage"), rows).html
+
     def data(self) -> dict[str, Any]:
         """Return it as JSON."""
         shown: dict[str, Any] = {

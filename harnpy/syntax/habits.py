@@ -338,6 +338,16 @@ def name_for(name: str) -> str | None:
     return _NAMES_ELSEWHERE.get(name)
 
 
+#: What servers give to programs (11 §1.1), and which command does.
+_FROM_SERVERS = {"prompt": "serve", "session_id": "serve", "mcp_servers": "acp"}
+
+
+def giver_of(name: str) -> str | None:
+    """Return who gives a pipeline the parameter of that name, and how to take it; None for other names."""
+    command = _FROM_SERVERS.get(name)
+    return command and f"`harnpy {command}` gives it to a pipeline that names it: `pipeline main({name})`"
+
+
 def type_for(name: str) -> str | None:
     """Return what a type of another language is called here; None if unknown."""
     return _TYPES_ELSEWHERE.get(name)

@@ -2,12 +2,14 @@
 
     VmError                     base; ``text`` is what `catch` binds for everything but a throw
     ├─ Thrown(value)            `throw value` and every builtin that throws a plain value
+    │  └─ HostError(value)      a Python function of the embedder's has raised an exception
     ├─ TypeFault(message)       "Type error: …"
     ├─ RuntimeFault(message)    "Runtime error: …"
     ├─ PlainFault(message)      no prefix until it leaves a context: division by zero, undefined
     │                           names, immutable assignment, call depth
     └─ CategorizedFault(category, message)   "Error [category]: …"
-       └─ LimitExceeded(limit, message)      a limit of the embedder; the program can't catch it
+       ├─ LimitExceeded(limit, message)      a limit of the embedder; the program can't catch it
+       └─ Cancelled()                        the embedder has cancelled the run; nor can it catch that
 
 Raising costs nothing but the exception: positions and the Harn call stack are read off the Python
 traceback when somebody asks (`harnpy.vm.run.backtrace`). Spec: 02 §19.
@@ -79,6 +81,21 @@ class Thrown(VmError):
         return "Thrown: " + self.message
 
 
+class HostError(Thrown):
+    """A Python function of the embedder's has raised an exception, the `__cause__`.
+
+    The value is `{category: "host_error", type, message, function}`.
+    """
+
+    @property
+    def message(self) -> str:  # type: ignore[override]
+        return f"{self.value['function']}: {self.value['type']}: {self.value['message']}"
+
+    @property
+    def text(self) -> str:
+        return self.message
+
+
 class Interrupted(Thrown):
     """A deadline has passed, or the task was cancelled. Observers must not swallow it.
 
@@ -130,14 +147,66 @@ class LimitExceeded(CategorizedFault):
         return type(self), (self.limit, self.message)
 
 
+class Elsewhere(RuntimeError):
+    """An exception of another process, of the class ``kind``, which may not exist in this one."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+        self.message = message
+
+
+class VmMisuse(RuntimeError):
+    """The embedder has called a Vm where or when that can't be; the message says what to do."""
+
+
+class Cancelled(CategorizedFault):
+    """The embedder has cancelled the run; no program catches it."""
+
+    def __init__(self) -> None:
+        super().__init__("cancelled", "VM cancelled by host")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), ()
+
+
 VmError.Thrown = Thrown
 
 #: What a program's `catch` catches: its own errors, and what is too deep or too large for the host.
 FAILURES = (VmError, RecursionError, MemoryError)
 
 
+class Grace:
+    """What the `finally` and `defer` blocks of a cancelled run may still do, all together. Spec: 09 §16.2."""
+
+    __slots__ = ("turns",)
+
+    def __init__(self) -> None:
+        #: Of loops and calls, as many as no machine is long about; waiting isn't among it.
+        self.turns = 256
+
+    def takes(self, turns: int) -> bool:
+        """Return True if so many more turns may be made."""
+        self.turns -= turns
+        return self.turns >= 0
+
+
 class Leaving(BaseException):
-    """Unwinds a program or task that is over: none of its `finally` and `defer` blocks run any more."""
+    """Unwinds a program or task that is over: its `finally` and `defer` blocks don't run any more, unless
+    there is a ``grace``."""
+
+    grace: Grace | None = None
+    #: What leaves the Vm in its place.
+    becomes: CategorizedFault | None = None
+
+
+class CalledOff(Leaving):
+    """Leaves a program whose run the embedder has cancelled."""
+
+    def __init__(self, grace: Grace) -> None:
+        super().__init__()
+        self.grace = grace
+        self.becomes = Cancelled()
 
 
 class ExitRequest(Leaving):

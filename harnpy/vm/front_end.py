@@ -241,6 +241,7 @@ class ReplSession:
     def run(self, source: str, file: str | None = None) -> Value:
         """Run one input; the value of its last expression, else nil. A failed input binds nothing new."""
         self.inputs += 1
+        self.vm.signal.cancelled = False
         known = self.known.copy()
         imports = self.vm.imports_of(source, None)
         name = file or f"<repl:{self.inputs}>"
@@ -268,7 +269,9 @@ class ReplSession:
         variable = self.known.names[name] = Variable(name, 0, False, "let")
         variable.keep_in_table()
         variable.opaque = True
-        self.values[name] = value
+        from harnpy.vm.values.given import given
+
+        self.values[name] = given(value, f"the name `{name}`")
 
     def names(self) -> list[str]:
         """The names bound so far."""

@@ -115,7 +115,7 @@ class LimitReached(Leaving):
 
     def __init__(self, error: LimitExceeded) -> None:
         super().__init__(error)
-        self.error = error
+        self.error = self.becomes = error
 
 
 class Meter:

@@ -12,7 +12,7 @@ import sys
 from harnpy.faults import LOOK
 from harnpy.vm import compile as compiler
 from harnpy.vm.declare import BuiltinTable
-from harnpy.vm.errors import FAILURES, Leaving
+from harnpy.vm.errors import FAILURES, Cancelled, Leaving, VmMisuse
 from harnpy.vm.unit import ALL, LANGUAGE
 from harnpy.vm.values import Builtin, Fn
 from harnpy.world import World
@@ -72,12 +72,13 @@ def _big_frame(size: int) -> Callable[..., Any]:
 class Signal:
     """``pending`` is what loops check: true while the running task has a deadline or was asked to end,
     and while the run is ``watched``, whichever task runs: it has limits, or it is inside an asyncio loop.
+    ``cancelled``: the embedder has called the run off, perhaps from another thread.
     """
 
-    __slots__ = ("pending", "watched")
+    __slots__ = ("cancelled", "pending", "watched")
 
     def __init__(self) -> None:
-        self.pending = self.watched = False
+        self.pending = self.watched = self.cancelled = False
 
 
 def _units(evaluator: str) -> Any:
@@ -152,6 +153,9 @@ class Vm:
         self._world: World | None = None
         self._clock: ProgramClock | None = None
         self._given: dict[str, Value] = {"argv": []}
+        #: What failed in this run although nothing was raised, by its name. The exit status says so unless
+        #: the program's value decides. Spec: 09 §2.3.
+        self.failures: dict[str, str] = {}
         self._states: dict[type, Any] = {}
         self._services: dict[type, Any] = {}
 
@@ -186,10 +190,12 @@ class Vm:
         Raises SourceFault before it starts, VmError when it fails.
         """
         self._refuse_when_running()
+        self.signal.cancelled = False  # from here on: while it is parsed and checked, too
         self.file, self.source_dir = file, directory or self._directory_of(file)
         self._given["argv"] = list(args)
         # Mocks, colour mode and their like belong to one program (04 §0.9); services to the Vm.
         self._states.clear()
+        self.failures.clear()
         if self._clock is not None:
             self._clock.reset()
         self.spans, self.traceable = None, self.traced
@@ -268,17 +274,22 @@ class Vm:
         before = LOOK.get()
         LOOK.set(None if self._tasks is None else self._tasks.look)
         try:
-            return self.enter(body)
+            value = self.enter(body)
+            if self.signal.cancelled:
+                self.poll()
+            return value
         except FAILURES as error:
+            if self.signal.cancelled:
+                raise Cancelled from error
             from harnpy.vm.run.backtrace import finish
 
             raise finish(error)  # noqa: B904  (it has its cause)
         except Leaving as leaving:
-            if self.meter is None:
-                raise
-            from harnpy.vm.run.backtrace import limit_exceeded
+            if self.signal.cancelled and leaving.becomes is None:
+                raise Cancelled from None
+            from harnpy.vm.run.backtrace import left
 
-            raise limit_exceeded(leaving) from None
+            raise left(leaving) from None
         finally:
             LOOK.set(before)
             self._running = False
@@ -294,6 +305,17 @@ class Vm:
         return await run_inside(
             self.tasks, lambda: self.run_source(source, file=file, args=args, entry=entry)
         )
+
+    def cancel(self) -> None:
+        """End the program that runs, from any thread: whoever runs it gets `Cancelled`.
+
+        Nothing happens when none runs. Its `finally` and `defer` blocks run, as far as they neither wait nor
+        go on for long (09 §16.2); a Python function that it has called goes on to its own end.
+        """
+        self.signal.cancelled = True
+        self.signal.pending = True
+        if self._tasks is not None:
+            self._tasks.rouse()
 
     @property
     def tasks(self) -> Scheduler:
@@ -319,7 +341,7 @@ class Vm:
 
     def _refuse_when_running(self) -> None:
         if self._running:
-            raise RuntimeError("this Vm is running a program already; use another Vm, or `call` a function")
+            raise VmMisuse("this Vm is running a program already; use another Vm, or `call` a function")
 
     def repl(self) -> ReplSession:
         """A session that keeps what its inputs bind."""
@@ -339,11 +361,16 @@ class Vm:
         return self._calls
 
     def call(self, function: Value, *args: Value) -> Value:
-        """Call a callable Harn value. Raises VmError when it fails or is not callable."""
+        """Call a callable Harn value. Raises VmError when it fails or is not callable.
+
+        Raises UnsupportedValue for arguments that Harn can't hold.
+        """
+        args = tuple(_given(value, f"argument {n} of `call`") for n, value in enumerate(args, 1))
         if self._running:
             if self.signal.pending:
                 self.poll()
             return self.tasks.nested(lambda: self.calls.call(function, 1, args))
+        self.signal.cancelled = False
         return self.run(lambda: self.calls.call(function, 1, args))
 
     def callback(self, function: Value, count: int) -> Callable[..., Value] | None:
@@ -394,8 +421,11 @@ class Vm:
         return self._given[name] if name in self._given else self.builtins.global_value(name)
 
     def set_global(self, name: str, value: Value) -> None:
-        """Give programs a value under ``name``; their own names shadow it."""
-        self._given[name] = value
+        """Give programs a value under ``name``; their own names shadow it.
+
+        Raises UnsupportedValue for one that Harn can't hold, or that has such a part.
+        """
+        self._given[name] = _given(value, f"the global `{name}`")
 
     def suggest(self, name: str, candidates: Iterable[str]) -> str | None:
         """The nearest of ``candidates``, for "did you mean" (02 §9.3)."""
@@ -462,6 +492,15 @@ class Vm:
     def task_context(self) -> TaskContext | None:
         """Return what the running task works under, None when nothing is in force in it."""
         return None if self._tasks is None else self._tasks.current.context
+
+
+def _given(value: Any, door: str) -> Value:
+    """`given`, which isn't loaded for a text or nil."""
+    if value is None or type(value) is str:
+        return value
+    from harnpy.vm.values.given import given
+
+    return given(value, door)
 
 
 def _open_bridge(tasks: Scheduler, awaitable: Awaitable[Any]) -> Bridge:

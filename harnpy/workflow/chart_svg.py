@@ -1,12 +1,14 @@
 """A chart as a self-contained SVG image, laid out in layers from top to bottom. Spec: 09 §6.4.
 
 Arrows that close a loop are left out of the layers: they run up again on the right of them. An arrow that
-skips layers gets an empty place in each, so that it crosses no box.
+skips layers gets an empty place in each. Arrows bend and run sideways between layers only, so none crosses a
+box that isn't its end.
 """
 
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
@@ -26,16 +28,25 @@ GAP_X, GAP_Y = 36.0, 64.0
 LANE = 26.0
 _EMPTY = 12.0
 _SWEEPS = 8
+#: Arrows beside a layer, and the distance between them.
+_TRACKS, _TRACK = 3, 6.0
 
 Point = tuple[float, float]
 
 
 class Size(NamedTuple):
-    """``side`` is the distance from a box's centre to its right edge at half its height."""
+    """``side`` is the distance from a box's centre to its right edge at half its height, ``shoulder`` that
+    from its middle to its lower or upper edge a quarter of its width right of the centre, if it isn't half
+    its height."""
 
     width: float
     height: float
     side: float
+    shoulder: float | None = None
+
+    @property
+    def rise(self) -> float:
+        return self.height / 2 if self.shoulder is None else self.shoulder
 
 
 class Grid:
@@ -68,6 +79,8 @@ class Grid:
         self.tops = [sum(heights[:layer]) + layer * GAP_Y for layer in range(len(heights))]
         self.heights = heights
         self.sizes = sizes
+        #: How many arrows run along the upper and the lower edge of each layer.
+        self._along: Counter[tuple[int, bool]] = Counter()
 
     def _chain(self, source: int, target: int) -> list[int]:
         """Return the places from one box to another, with a new empty one in each layer between."""
@@ -141,13 +154,22 @@ class Grid:
         return right, self.tops[-1] + self.heights[-1] if self.tops else 0.0
 
     def points(self, pair: tuple[int, int]) -> list[Point]:
+        """Return the points of an arrow that runs down: straight through each layer, bent between them only,
+        where no box is."""
         source, *between, target = self.chains[pair]
         (x1, y1), (x2, y2) = self.centre(source), self.centre(target)
-        points = [(x1, y1 + self.sizes[source].height / 2)]
+        points = [(x1, y1 + self.sizes[source].height / 2), (x1, self._bottom(source))]
         for place in between:
-            top, height = self.tops[self.layer_of[place]], self.heights[self.layer_of[place]]
-            points += [(self.x[place], top), (self.x[place], top + height)]
-        return [*points, (x2, y2 - self.sizes[target].height / 2)]
+            points += [(self.x[place], self._top(place)), (self.x[place], self._bottom(place))]
+        return [*points, (x2, self._top(target)), (x2, y2 - self.sizes[target].height / 2)]
+
+    def _top(self, place: int) -> float:
+        """Return the upper edge of the place's layer."""
+        return self.tops[self.layer_of[place]]
+
+    def _bottom(self, place: int) -> float:
+        """Return the lower edge of the place's layer."""
+        return self._top(place) + self.heights[self.layer_of[place]]
 
     # Arrows that run up again.
 
@@ -179,13 +201,19 @@ class Grid:
         if source == target or self._is_last(source):
             points += [(x, y + size.height / 4), (lane, y + size.height / 4)]
         else:
-            out, below = x + size.width / 4, y + size.height / 2 + GAP_Y / 5
-            points += [(out, y), (out, below), (lane, below)]
+            out, below = x + size.width / 4, self._bottom(source) + self._aside(source, below=True)
+            points += [(out, y + size.rise), (out, below), (lane, below)]
         (x, y), size = self.centre(target), self.sizes[target]
         if source == target or self._is_last(target):
             return [*points, (lane, y), (x + size.side, y)]
-        into, above = x + size.width / 4, y - size.height / 2 - GAP_Y / 5
-        return [*points, (lane, above), (into, above), (into, y - size.height / 2)]
+        into, above = x + size.width / 4, self._top(target) - self._aside(target, below=False)
+        return [*points, (lane, above), (into, above), (into, y - size.rise)]
+
+    def _aside(self, place: int, below: bool) -> float:
+        """Return how far from the place's layer an arrow runs along it, so that none hides another one."""
+        key = self.layer_of[place], below
+        self._along[key] += 1
+        return GAP_Y / 5 + (self._along[key] - 1) % _TRACKS * _TRACK
 
     def _is_last(self, place: int) -> bool:
         return self.layers[self.layer_of[place]][-1] == place
@@ -220,8 +248,10 @@ def _mean(values: Sequence[float], default: float) -> float:
 
 
 class Route(NamedTuple):
-    """The points of an arrow; one that goes ``back`` up has corners at the inner ones."""
+    """The points of an arrow between two boxes, its ``ends``; one that goes ``back`` up has corners at the
+    inner ones."""
 
+    ends: tuple[int, int]
     points: list[Point]
     back: bool
     label: str | None
@@ -252,11 +282,11 @@ def lay_out(sizes: Sequence[Size], arrows: Iterable[Arrow], room: Callable[[str]
     layout = Layout([grid.centre(place) for place in range(len(sizes))])
     layout.width, layout.height = grid.extent()
     for pair in forward:
-        layout.routes.append(Route(grid.points(pair), False, labels[pair]))
+        layout.routes.append(Route(pair, grid.points(pair), False, labels[pair]))
     taken: list[tuple[int, int, float]] = []
     for pair in sorted(back, key=grid.rise):
         lane, right = grid.lane(pair, taken, rooms[pair])
-        layout.routes.append(Route(grid.loop(pair, lane), True, labels[pair]))
+        layout.routes.append(Route(pair, grid.loop(pair, lane), True, labels[pair]))
         layout.width = max(layout.width, right)
     return layout
 
@@ -365,7 +395,8 @@ def _size(box: Box) -> Size:
     if box.shape in (Shape.HEXAGON, Shape.WIDENING, Shape.NARROWING, Shape.FLAG):
         width += 24
     slanted = box.shape in (Shape.WIDENING, Shape.NARROWING)
-    return Size(width, height, width / 2 - (_SLANT / 2 if slanted else 0))
+    shoulder = height / 4 if box.shape is Shape.DIAMOND else None
+    return Size(width, height, width / 2 - (_SLANT / 2 if slanted else 0), shoulder)
 
 
 def _label_width(label: str) -> float:
@@ -395,7 +426,7 @@ def _drawn(box: Box, size: Size, centre: Point) -> Iterator[str]:
 
 
 def _outline(shape: Shape, size: Size, centre: Point) -> str:
-    (w, h, _), (x, y) = size, centre
+    (w, h, *_), (x, y) = size, centre
     left, top, right, bottom = x - w / 2, y - h / 2, x + w / 2, y + h / 2
     slant = _SLANT
     corners: dict[Shape, list[Point]] = {
@@ -437,6 +468,8 @@ def _curve(points: list[Point]) -> str:
     x, y = points[0]
     pieces = [f"M{x:.1f},{y:.1f}"]
     for nx, ny in points[1:]:
+        if (nx, ny) == (x, y):
+            continue
         bend = (ny - y) / 2
         pieces.append(f"C{x:.1f},{y + bend:.1f} {nx:.1f},{ny - bend:.1f} {nx:.1f},{ny:.1f}")
         x, y = nx, ny
@@ -469,7 +502,7 @@ def _named(route: Route) -> Iterator[str]:
         on_lane = [y for x, y in route.points if x == lane]
         x, y = lane + width / 2 + 2, (on_lane[0] + on_lane[-1]) / 2
     else:
-        (x1, y1), (x2, y2) = route.points[:2]
+        (x1, y1), (x2, y2) = route.points[1:3]  # below the source's layer
         x, y = x1 + (x2 - x1) * 0.5, y1 + min((y2 - y1) / 2, GAP_Y / 2)
     yield f'<rect class="behind" x="{x - width / 2:.1f}" y="{y - 8:.1f}" width="{width:.1f}" height="16"/>'
     yield f'<text class="on" x="{x:.1f}" y="{y + 4:.1f}">{_text(route.label)}</text>'

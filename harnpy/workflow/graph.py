@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.rules.permissions import ApprovalLists
+from harnpy.agent.loop_options import DELIVERABLE, LEDGER, SKILL_MATCH
+from harnpy.agent.rules.command_policy import COMMAND_POLICY_TYPE
+from harnpy.agent.rules.permissions import PERMISSION_KEYS, ApprovalLists
 from harnpy.agent.rules.policy import CapabilityPolicy
-from harnpy.formats.dicts import one_of, only_keys, read_fields, unknown_key
+from harnpy.formats.dicts import dicts_at, one_of, only_keys, read_fields, unknown_key
 from harnpy.formats.shapes import fields_of, made, read, read_strictly
 from harnpy.llm.errors import CATEGORIES
 from harnpy.session.compaction import STRATEGIES
@@ -52,12 +54,20 @@ VERIFICATION = ("assert_text", "command", "expect_status", "expect_text")
 #: What a shorthand node may have beside the keys of every node.
 SHORTHAND_KEYS = (*MODEL_KEYS, "tier", "persistent")
 
-#: The keys of `verify`. Spec: 08 §7.5.
-VERIFY_KEYS = (
+#: The keys of a contract, in its file, under `verify.contract` and directly in `verify`. Spec: 08 §7.5.
+CONTRACT_KEYS = (
     *VERIFICATION, "summary", "required_identifiers", "identifiers", "required_paths", "paths",
-    "required_text", "exact_text", "required_strings", "notes", "checks", "contract", "contract_path",
-    "verification_contract_path",
+    "required_text", "exact_text", "required_strings", "notes", "checks",
 )  # fmt: skip
+VERIFY_KEYS = (*CONTRACT_KEYS, "contract", "contract_path", "verification_contract_path")
+CHECK_KEYS = ("kind", "value", "note")
+#: The keys of what a model policy hands on to loops.
+_HANDED_ON: Mapping[str, Sequence[str]] = {
+    "skill_match": tuple(SKILL_MATCH.own),
+    "permissions": PERMISSION_KEYS,
+    "policy": (COMMAND_POLICY_TYPE,),
+    "task_ledger": tuple(LEDGER.own),
+}
 #: The keys of `context_assembler`: the options of `assemble_context` but its artifacts. Spec: 08 §5.5.
 ASSEMBLER_KEYS = (
     "budget_tokens", "microcompact_threshold", "dedup", "strategy", "query", "semantic_overlap",
@@ -129,13 +139,21 @@ def normalise_node(given: Any, id: str, others: Sequence[str] = ()) -> Node:
     node["kind"] = one_of(_KINDS, node["kind"] or STAGE, "node kind", f"{path}.kind", given)
     if node["mode"]:
         one_of(_MODES, node["mode"], "mode", f"{path}.mode", given)
-    only_keys(VERIFY_KEYS, node["verify"], f"{path}.verify")
+    check_contract_keys(node["verify"], f"{path}.verify", VERIFY_KEYS)
+    check_contract_keys((node["verify"] or {}).get("contract"), f"{path}.verify.contract")
     only_keys(ASSEMBLER_KEYS, node.get("context_assembler"), f"{path}.context_assembler")
     node["capability_policy"] = capability_policy(node["capability_policy"], f"{path}.capability_policy")
     node["approval_policy"] = approval_policy(node["approval_policy"], f"{path}.approval_policy")
     contract = node["output_contract"]
     contract["output_kinds"] = contract["output_kinds"] or [_output_kind(node)]
     return node
+
+
+def check_contract_keys(given: Any, path: str, names: Sequence[str] = CONTRACT_KEYS) -> None:
+    """Raise `FieldError` for a key that a contract, or one of its checks, can't have."""
+    only_keys(names, given, path)
+    for index, check in enumerate(dicts_at(given, "checks")):
+        only_keys(CHECK_KEYS, check, f"{path}.checks[{index}]" if path else f"checks[{index}]")
 
 
 def normalise_edge(given: Any, path: str) -> Edge:
@@ -156,6 +174,11 @@ def node_policy(field: str, given: Any, path: str) -> Any:
         policy["max_attempts"] = policy["max_attempts"] or 1
         for at, category in enumerate(policy.get("on") or ()):
             one_of(sorted(CATEGORIES), category, "error category", f"{path}.on[{at}]", given)
+    for key, names in _HANDED_ON.items() if field == "model_policy" else ():
+        only_keys(names, policy.get(key), f"{path}.{key}")
+    if field == "model_policy":
+        for at, deliverable in enumerate(dicts_at(policy.get("task_ledger"), "deliverables")):
+            only_keys(tuple(DELIVERABLE.own), deliverable, f"{path}.task_ledger.deliverables[{at}]")
     if field in ("join_policy", "reduce_policy"):
         policy["strategy"] = policy["strategy"] or fields_of(shape).always["strategy"].default
     for key in _STRATEGY_KEYS if field == "auto_compact" else ():
@@ -220,7 +243,7 @@ def _written_out(node: Any, id: str, graph: Dict) -> Any:
     direct = {key: filled[key] for key in VERIFICATION if key in filled}
     if id == "verify" and direct:
         filled.setdefault("verify", direct)
-    return filled
+    return dict.fromkeys(node) | filled  # a key that is unknown is so as nil, too
 
 
 def _model_keys(given: Dict) -> Dict:

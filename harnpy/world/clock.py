@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from functools import lru_cache
+from math import inf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _thread import LockType
     from collections.abc import Callable
     from typing import Protocol
 
@@ -21,12 +24,24 @@ if TYPE_CHECKING:
             """Block the whole thread; None waits for a signal."""
 
 
+#: Seconds of one wait for a lock. On Windows, Ctrl-C is heard of between two of them only.
+_LONGEST = 0.05 if os.name == "nt" else 1e6
+
+
 class RealClock:
     now = staticmethod(time.time)
     monotonic = staticmethod(time.monotonic)
 
     def sleep(self, seconds: float | None) -> None:
         time.sleep(1e9 if seconds is None else seconds)
+
+    @staticmethod
+    def doze(seconds: float | None, bell: LockType) -> None:
+        """`sleep`, until another thread releases ``bell``, a lock that is held."""
+        until = inf if seconds is None else time.monotonic() + seconds
+        left = until - time.monotonic()
+        while left > 0 and not bell.acquire(timeout=min(left, _LONGEST)):
+            left = until - time.monotonic()
 
 
 class ProgramClock:

@@ -132,7 +132,7 @@ def test_description_is_json_and_complete() -> None:
         "rest": False,
         "default": " ",
     }
-    assert description["doc"].startswith("`s` padded")
+    assert description["doc"].startswith("Return `s` padded")
     assert all(catalog.describe(declaration) for declaration in DECLARATIONS)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harnpy import Vm
-from harnpy.check.explanations import Explanation, Family, explanations, families, page
+from harnpy.check.explanations import AT_RUN_TIME, Explanation, Family, explanations, families, page
 from harnpy.check.lint.rules import RULES
 from harnpy.cli.commands import check
 from harnpy.syntax.diagnostic import Diagnostic
@@ -51,12 +51,25 @@ def _said(explained: Explanation, program: str, directory: Path) -> list[Diagnos
     """Programs about habits have none; others may, as long as they are right."""
     if explained.family == "preflight":
         return _preflight(program, directory)
+    if explained.family == AT_RUN_TIME:
+        return _run(program)
     return diagnostics(
         program,
         linted=explained.family.startswith("lint"),
         enabled=[explained.code],
         strict=explained.family == "strict",
     )
+
+
+def _run(program: str) -> list[Diagnostic]:
+    """What a program prints of codes."""
+    assert diagnostics(program) == []
+    printed: list[str] = []
+    vm = Vm()
+    vm.write = printed.append
+    vm.run_source(program)
+    told = (line.partition(": ") for line in "".join(printed).splitlines())
+    return [Diagnostic("warning", message, code=code) for code, _, message in told]
 
 
 def _preflight(program: str, directory: Path) -> list[Diagnostic]:
@@ -72,13 +85,25 @@ def test_each_code_is_explained() -> None:
     assert codes_given() - set(explanations()) == set()
 
 
+def test_each_code_in_capitals_is_explained() -> None:
+    """Such codes are printed as they stand in the source, wherever in harnpy that is."""
+    source = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "harnpy").rglob("*.py"))
+    found = set(re.findall(r'"(TOOL_SURFACE_[A-Z_]*)', source))
+    assert found == {each for each in explanations() if each.isupper()}
+    assert len(found) == 14
+    called = re.findall(
+        r'_(?:warning|error)\(\s*f?"(\w*)"', (ROOT / "harnpy/agent/toolbox.py").read_text("utf-8")
+    )
+    assert set(called) == found
+
+
 def test_each_rule_of_the_linter_is_explained() -> None:
     assert {rule.id for rule in RULES} - set(explanations()) == set()
 
 
 def test_each_explanation_is_of_a_code() -> None:
     texts = {node.value for node in _trees() if isinstance(node, ast.Constant)}
-    assert set(explanations()) - texts == set()
+    assert {code for code in explanations() if not code.isupper()} - texts == set()
 
 
 def test_no_code_is_explained_twice() -> None:

@@ -17,6 +17,17 @@ UNDEFINED = {
     "let total = 1\nprintln(totl)": (
         "2 error undefined-name: Undefined variable: totl (did you mean `total`?)"
     ),
+    "println(prompt)": (
+        "1 error undefined-name: Undefined variable: prompt "
+        "(`harnpy serve` gives it to a pipeline that names it: `pipeline main(prompt)`)"
+    ),
+    "let prompts = 1\nprintln(prompt)": (
+        "2 error undefined-name: Undefined variable: prompt (did you mean `prompts`?)"
+    ),
+    "pipeline main(prompt) { println([prompt, mcp_servers]) }": (
+        "1 error undefined-name: Undefined variable: mcp_servers "
+        "(`harnpy acp` gives it to a pipeline that names it: `pipeline main(mcp_servers)`)"
+    ),
     "println(None)": "1 error undefined-name: Undefined variable: None (did you mean `nil`?)",
     'println("a ${zqzqzq} b")': "1 error undefined-name: Undefined variable: zqzqzq",
     "println([1].map(zqzqzq))": "1 error undefined-name: Undefined variable: zqzqzq",

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 import harnpy
-from harnpy import LimitExceeded, Limits, Vm, VmError
+from harnpy import HostError, LimitExceeded, Limits, UnsupportedValue, Vm, VmError
 from harnpy.isolation.process import is_lack_of_memory
 from harnpy.syntax.diagnostic import CompileFault, SourceFault, SyntaxFault
 from harnpy.vm.errors import ExitRequest
@@ -148,8 +149,15 @@ def test_questions_are_answered_here() -> None:
         assert vm.run_source("return try { refuse() } catch (e) { e.why }") == "no"
         assert vm.run_source('return host_call("editor.open", {path: "a"})') == {"opened": "a"}
         assert vm.run_source('return ask_user("name?")') == "NAME?"
-        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        with pytest.raises(HostError, match=r"^broken: ZeroDivisionError: ") as caught:
             vm.run_source("broken()")
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+        assert vm.run_source("return try { broken() } catch (e) { e.type }") == "ZeroDivisionError"
+        vm.register("price() -> any", lambda: {"orders": [{"price": Decimal("1.5")}]})
+        with pytest.raises(HostError, match=r"orders\[0\]\.price is of the type Decimal"):
+            vm.run_source("price()")
+        with pytest.raises(UnsupportedValue, match=r"^the global `rate` is of the type Decimal"):
+            vm.set_global("rate", Decimal(1))
         with pytest.raises(VmError, match="can't leave"):
             vm.run_source("take(channel())")
 

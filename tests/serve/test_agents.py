@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harnpy.checking import Checker
 from harnpy.project import ManifestError
 from harnpy.serve.agents import Agents
 from harnpy.serve.program import NotServed
@@ -46,7 +47,7 @@ pub fn agent() {
 
 PROGRAM = """
 /** Answers at length. */
-pipeline main(task) {
+pipeline main(prompt, session_id) {
   if prompt == "nothing" { return "no loop: ${session_id}" }
   if prompt == "wait" { sleep(1h) }
   if prompt == "fail" { throw "no" }
@@ -216,3 +217,12 @@ def test_files_that_are_no_agents(served: Callable[..., Any], tmp_path: Path, so
     (tmp_path / "bad.harn").write_text(source)
     with pytest.raises(NotServed, match=said):
         served(lambda agents, runtime: asyncio.sleep(0), "bad.harn")
+
+
+def test_the_checker_knows_what_a_served_program_s_pipeline_names() -> None:
+    """Spec: 11 §1.1, 02 §10.3."""
+    names = "prompt, session_id, mcp_servers"
+    for known in (PROGRAM, f"pipeline main({names}) {{ return [{names}] }}"):
+        assert Checker().check({"a.harn": known}) == {"a.harn": []}
+    unnamed = PROGRAM.replace("(prompt, session_id)", "(task)")
+    assert {found.code for found in Checker().check({"a.harn": unnamed})["a.harn"]} == {"undefined-name"}

@@ -15,6 +15,7 @@ from harnpy import telemetry
 from harnpy.agent.plans import plan_result
 from harnpy.agent.tool_registry import RUNTIME_SERVED, ToolFailure
 from harnpy.agent.toolbox import FILE_TOOLS, PLAN_TOOLS, file_tool
+from harnpy.faults import Fault
 from harnpy.formats.display import display
 from harnpy.formats.json import pretty_json
 from harnpy.llm.request_messages import has_media, result_text
@@ -410,9 +411,16 @@ class ToolRunner:
         return Outcome("", denial=f"Tool '{checked.name}' is declared with {where[executor]}.")
 
     def _call_host(self, bridge: ToolBridge, entry: Dict, checked: CheckedCall) -> Outcome:
-        result = bridge.call(entry["name"], checked.arguments)
-        if hasattr(result, "__await__"):
-            result = self._runtime.tasks.wait(result)
+        try:
+            result = bridge.call(entry["name"], checked.arguments)
+            if hasattr(result, "__await__"):
+                result = self._runtime.tasks.wait(result)
+        except (ConnectionError, Fault, ToolFailure):
+            raise
+        except Exception as error:
+            if self._runtime.is_failure(error):
+                raise
+            raise ToolFailure(f"{type(error).__name__}: {error}", "tool_error") from error
         return Outcome(self._text(checked, result))
 
     def _plan(self, checked: CheckedCall) -> Outcome:

@@ -229,6 +229,8 @@ def _resolved(request: Request, decision: str, reason: str | None, responses: li
 _ONCE, _SESSION = "once", "session"
 _DENIALS = ("deny", "denied", "false")
 _NOT_CALLABLE = "permission escalation callback is not callable"
+#: The keys of `permissions`.
+PERMISSION_KEYS = ("allow", "deny", "on_escalation")
 _ESCALATION = "permissions on_escalation"
 
 
@@ -379,7 +381,7 @@ def read_permissions(given: Any, label: str) -> PermissionPolicy | None:
     if not isinstance(given, dict):
         raise MisuseError(f"{label}: permissions must be a dict")
     with errors_after(f"{label}: "):
-        refuse_unknown(given, ("allow", "deny", "on_escalation"), "permissions")
+        refuse_unknown(given, PERMISSION_KEYS, "permissions")
     return PermissionPolicy(
         _rules(given.get("allow"), f"{label}.allow", _ALLOW),
         _rules(given.get("deny"), f"{label}.deny", _DENY),

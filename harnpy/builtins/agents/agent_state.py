@@ -35,7 +35,7 @@ state_builtin = partial(declare, family="agent_state", counted=True, guarded=Tru
 
 @builtin("plan_artifact(plan: any) -> dict", family="tools")
 def plan_artifact(vm: Vm, plan: Value) -> dict[str, Any]:
-    """Anything plan-like as `{_type: "plan_artifact", id, title, summary, steps, approval, …}`.
+    """Return a plan in any form as `{_type: "plan_artifact", id, title, summary, steps, approval, …}`.
 
     Example: plan_artifact({title: "Move", steps: ["pack", "drive"]}).title  // "Move"
     """
@@ -44,7 +44,7 @@ def plan_artifact(vm: Vm, plan: Value) -> dict[str, Any]:
 
 @builtin("plan_entries(plan: any) -> list", family="tools")
 def plan_entries(vm: Vm, plan: Value) -> list[dict[str, Any]]:
-    """Return the steps of a plan as `{content, status, priority?}`; its summary when it has none.
+    """Return the steps of a plan as `{content, status, priority?}`, or its summary if it has none.
 
     Example: plan_entries({steps: ["pack", "drive"]}).map({ step -> step.content })  // ["pack", "drive"]
     """
@@ -53,7 +53,7 @@ def plan_entries(vm: Vm, plan: Value) -> list[dict[str, Any]]:
 
 @builtin("handoff(payload: dict) -> dict", family="records")
 def handoff(vm: Vm, payload: Value) -> dict[str, Any]:
-    """Return the normal form of a handoff: from whom, to whom, which task, why, with what.
+    """Return a handoff in normalised form: from whom, to whom, which task, why, with what.
 
     Spec: 07 §14.3, 08 §12.
 
@@ -106,7 +106,7 @@ def resume(vm: Vm, root: Value = None, session_id: Value = None, options: Value 
 
 @state_builtin("__agent_state_write(handle: dict, key: string, content: string) -> nil")
 def write(vm: Vm, handle: Value = None, key: Value = None, content: Value = None) -> None:
-    """Replace the text under a key; its writer is recorded."""
+    """Replace the text under a key and record who wrote it."""
     if type(content) is not str:
         raise RuntimeFault("__agent_state_write: `content` must be a string")
     _done(lambda: _state(vm).write(read_handle(handle, "__agent_state_write"), _key(key), content))
@@ -114,7 +114,7 @@ def write(vm: Vm, handle: Value = None, key: Value = None, content: Value = None
 
 @state_builtin("__agent_state_read(handle: dict, key: string) -> string | nil")
 def read(vm: Vm, handle: Value = None, key: Value = None) -> str | None:
-    """Return the text under a key; nil without one."""
+    """Return the text under a key, or nil."""
     return _done(lambda: _state(vm).read(read_handle(handle, "__agent_state_read"), _key(key)))
 
 
@@ -126,7 +126,7 @@ def keys(vm: Vm, handle: Value = None) -> list[str]:
 
 @state_builtin("__agent_state_delete(handle: dict, key: string) -> nil")
 def delete(vm: Vm, handle: Value = None, key: Value = None) -> None:
-    """Delete a key, if it exists."""
+    """Delete a key if it exists."""
     _done(lambda: _state(vm).delete(read_handle(handle, "__agent_state_delete"), _key(key)))
 
 
@@ -146,7 +146,7 @@ def hand_off(vm: Vm, handle: Value = None, summary: Value = None) -> None:
 
 @builtin("__agent_state_handoff_key() -> string", family="agent_state")
 def handoff_key(vm: Vm) -> str:
-    """Return the reserved key of handoffs."""
+    """Return the reserved key for handoffs."""
     return HANDOFF_KEY
 
 

@@ -31,7 +31,7 @@ _REDACTED = "<redacted>"
 
 @builtin("command_policy(config: dict) -> dict")
 def command_policy(vm: Vm, config: Value = None) -> Dict:
-    """Which commands `process.exec` may run: the config, checked, with every list and its `_type`.
+    """Return the checked config of which commands `process.exec` may run, with every list and its `_type`.
 
     `{deny_patterns?, require_approval?, workspace_roots?, pre?, post?, allow_recursive?, …}`. It holds where
     `command_policy_push` puts it, or in the loop that has it as `command_policy`.
@@ -43,7 +43,7 @@ def command_policy(vm: Vm, config: Value = None) -> Dict:
 
 @builtin("command_policy_push(policy: dict) -> nil")
 def command_policy_push(vm: Vm, policy: Value = None) -> None:
-    """Put a command policy in force, in place of the one that holds, until `command_policy_pop`.
+    """Put a command policy into force instead of the current one, until `command_policy_pop`.
 
     It ends at the latest with the task, the loop or the tool call that pushed it.
 
@@ -60,7 +60,7 @@ def command_policy_push(vm: Vm, policy: Value = None) -> None:
 
 @builtin("command_policy_pop() -> nil")
 def command_policy_pop(vm: Vm) -> None:
-    """Remove the command policy that was pushed last; nothing where none was pushed.
+    """Remove the command policy that was pushed last, if any.
 
     Example:
         command_policy_push(command_policy({deny_patterns: ["*"]}))
@@ -73,7 +73,7 @@ def command_policy_pop(vm: Vm) -> None:
 
 @builtin("command_risk_scan(ctx: dict) -> dict")
 def command_risk_scan(vm: Vm, ctx: Value = None) -> Dict:
-    """Judge the text of a command: `{action, recommended_action, risk_labels, confidence, rationale}`.
+    """Assess a command's text: `{action, recommended_action, risk_labels, confidence, rationale}`.
 
     `ctx` is what a hook gets, or a request `{argv}` or `{command}`.
 
@@ -84,7 +84,7 @@ def command_risk_scan(vm: Vm, ctx: Value = None) -> Dict:
 
 @builtin("command_llm_risk_scan(ctx: dict, options?: dict) -> dict")
 def command_llm_risk_scan(vm: Vm, ctx: Value = None, options: Value = None) -> Dict:
-    """Return the same, with the options as `llm`; it calls no model.
+    """Return the same assessment, with the options as `llm`; it calls no model.
 
     Example: command_llm_risk_scan({command: "ls"}, {api_key: "k"}).llm  // {api_key: "<redacted>"}
     """
@@ -94,7 +94,7 @@ def command_llm_risk_scan(vm: Vm, ctx: Value = None, options: Value = None) -> D
 
 @builtin("command_result_scan(ctx: dict) -> dict")
 def command_result_scan(vm: Vm, ctx: Value = None) -> Dict:
-    """Judge the output of a command, in `ctx.result`: credentials, refusals, errors.
+    """Assess a command's output, in `ctx.result`: credentials, refusals, errors.
 
     Example: command_result_scan({result: {stderr: "fatal: no such ref"}}).risk_labels  // ["error_output"]
     """

@@ -45,7 +45,7 @@ def emit(
 
 @builtin("event_log.latest(topic: string) -> int | nil")
 def latest(vm: Vm, topic: Value = ABSENT) -> int | None:
-    """Return the highest id that the topic ever had; nil before its first event.
+    """Return the highest id in a topic; nil before its first event.
 
     Example:
         event_log.emit("sales", "created", {id: 2})
@@ -57,7 +57,7 @@ def latest(vm: Vm, topic: Value = ABSENT) -> int | None:
 
 @builtin("event_log.subscribe(topic: any, from_cursor?: int) -> stream")
 def subscribe(vm: Vm, topic: Value = ABSENT, from_cursor: Value = None) -> Stream:
-    """Return a stream of the topic's events after `from_cursor`: first the existing ones, then those to come.
+    """Return a stream of the topic's events after `from_cursor`: existing ones, then new ones.
 
     Also with one argument: `{topic, from_cursor}`.
 
@@ -92,7 +92,7 @@ class _Bearers:
 
 @builtin("bearer_check(credentials: any) -> dict | nil")
 def bearer_check(vm: Vm, credentials: Value = ABSENT) -> dict[str, Value] | None:
-    """Return whose token it is, as `{principal, expires_at, attributes, …}`; nil for a token of nobody.
+    """Return whose token it is, as `{principal, expires_at, attributes, …}`; nil for an unknown token.
 
     `credentials`: the token, or a request's headers, which name it as `Authorization: Bearer …`. The result
     has `created_at` and `last_seen_at`, too. `harnpy tokens create` gives out tokens. Spec: 04 §27, 08 §16.

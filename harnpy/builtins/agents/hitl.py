@@ -33,7 +33,7 @@ _DETAILS = ("detail", "args", "principal", "evidence_refs", "undo_metadata")
 
 @builtin("ask_user<T>(prompt: string, options?: {schema?: Schema<T>, timeout?: duration, default?: T}) -> T")
 def ask_user(vm: Vm, prompt: Value = None, options: Value = None) -> Value:
-    """Ask the person a question and wait for the answer.
+    """Ask a person a question and wait for the answer.
 
     Options: `schema` that the answer must fit; `default`, to whose type it is converted and which is
     the answer once `timeout` (24 h) is over. Without a default a timeout throws.
@@ -93,7 +93,7 @@ def request_approval(vm: Vm, action: Value = None, options: Value = None) -> Val
 def dual_control(
     vm: Vm, n: Value = None, m: Value = None, action: Value = None, approvers: Value = None
 ) -> Value:
-    """Run `action()` once `n` of `m` people approved; a denial throws.
+    """Run `action()` once `n` of `m` people have approved; throw if one denies.
 
     Example:
         host_mock("hitl", "dual_control", [
@@ -119,7 +119,7 @@ def dual_control(
 
 @builtin("escalate_to(role: string, reason: string) -> dict")
 def escalate_to(vm: Vm, role: Value = None, reason: Value = None) -> Value:
-    """Escalate to a role and wait until somebody accepts; there is no timeout.
+    """Escalate to a role and wait, without a timeout, until somebody accepts.
 
     Example:
         host_mock("hitl", "escalation", {accepted: true, reviewer: "ann"})

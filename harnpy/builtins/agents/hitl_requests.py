@@ -27,11 +27,14 @@ from harnpy.builtins.language.host import HostMocks
 from harnpy.builtins.language.schemas import HarnValues
 from harnpy.builtins.language.types import to_float, to_int
 from harnpy.eventlog.contract import LogEvent
+from harnpy.faults import Fault
 from harnpy.formats.json import as_data
 from harnpy.formats.schema_checks import check
 from harnpy.vm.errors import Interrupted, RuntimeFault, Thrown
+from harnpy.vm.run.embedders import PASSING, error_of
 from harnpy.vm.run.tasks import is_cancelled
 from harnpy.vm.values import Duration, display, type_name
+from harnpy.vm.values.given import given
 from harnpy.world.clock import rfc3339
 
 TYPE_CHECKING = False
@@ -213,9 +216,15 @@ class _Inquiry:
             return False
         before = approvals(self.request, self.responses)
         approved_by = [response["reviewer"] for response in before]
-        answer = human({**self.request.record(), "approved_by": approved_by})
-        if hasattr(answer, "__await__"):
-            answer = self.vm.tasks.await_coroutine(self.in_time(answer))
+        try:
+            answer = human({**self.request.record(), "approved_by": approved_by})
+            if hasattr(answer, "__await__"):
+                answer = self.vm.tasks.await_coroutine(self.in_time(answer))
+            answer = given(answer, "the result of `people.ask`")
+        except (HumanCancelled, Fault, *PASSING):
+            raise
+        except Exception as error:
+            raise error_of(error, "people.ask") from error
         if answer is None:
             return False
         self.take(answer, f"the host's HITL {self.request.kind} response")

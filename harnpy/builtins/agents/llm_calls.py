@@ -132,7 +132,7 @@ class CallErrors:
 
 @builtin("llm_mock(config: dict) -> nil")
 def llm_mock(vm: Vm, config: Value) -> None:
-    """Queue a reply of the mock model: `{text?, tool_calls?, match?, error?, …}`.
+    """Queue a reply from the mock model: `{text?, tool_calls?, match?, error?, …}`.
 
     Replies without `match` are used once, oldest first; a `match` is a pattern over the messages, with
     `*` for any text. Spec: 07 §2.2.
@@ -160,7 +160,7 @@ def llm_mock_calls(vm: Vm) -> list[Dict]:
 
 @builtin("llm_mock_clear() -> nil")
 def llm_mock_clear(vm: Vm) -> None:
-    """Forget queued replies, the log of calls, saved scopes, and fixtures of the command line.
+    """Forget queued replies, the log of calls, saved scopes, and fixtures from the command line.
 
     Example:
         llm_call("Hi", nil, {provider: "mock"})
@@ -236,7 +236,7 @@ def llm_call_structured(vm: Vm, prompt: str, schema: Value, options: Value) -> V
 
 @builtin("llm_call_structured_safe(prompt: string, schema?: dict, options?: dict) -> dict", guarded=True)
 def llm_call_structured_safe(vm: Vm, prompt: str, schema: Value, options: Value) -> Dict:
-    """`llm_call_structured` that returns `{ok, data, error}` instead of throwing.
+    """Do what `llm_call_structured` does, but return `{ok, data, error}` instead of throwing.
 
     Example:
         llm_mock({text: "[1, 2]"})
@@ -256,7 +256,7 @@ def llm_call_structured_safe(vm: Vm, prompt: str, schema: Value, options: Value)
     guarded=True,
 )
 def llm_call_structured_result(vm: Vm, prompt: str, schema: Value, options: Value) -> Dict:
-    """`llm_call_structured` that returns a full report and never throws.
+    """Do what `llm_call_structured` does, but return a full report and never throw.
 
     `{ok, data, raw_text, error, error_category, attempts, repaired, extracted_json, usage, model,
     provider}`. With the option `repair`, one more call is made to correct invalid output.

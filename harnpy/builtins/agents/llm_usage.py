@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "llm_cost(model: string, input_tokens: int = 0, output_tokens: int = 0) -> float | nil", family="llm"
 )
 def llm_cost(vm: Vm, model: str, input_tokens: int, output_tokens: int) -> float | None:
-    """Return the price of a call in USD; nil when the model's price is unknown. Spec: 07 §1.12.
+    """Return the price of a call in USD, or nil if the model's price is unknown. Spec: 07 §1.12.
 
     Example: llm_cost("claude-sonnet-4-5", 100000, 0)  // 0.3
     """
@@ -65,7 +65,7 @@ def llm_budget(vm: Vm, max_cost: Value) -> None:
 
 @builtin("llm_budget_remaining() -> float | nil", family="llm")
 def llm_budget_remaining(vm: Vm) -> float | None:
-    """Return the USD that `llm_budget` leaves to spend; nil when no budget is set.
+    """Return the USD left of `llm_budget`, or nil if no budget is set.
 
     Example:
         llm_budget(2.0)
@@ -76,7 +76,7 @@ def llm_budget_remaining(vm: Vm) -> float | None:
 
 @builtin("llm_info() -> dict", family="tracing")
 def llm_info(vm: Vm) -> Dict:
-    """Return the defaults of model calls: `{provider, model, api_key_set}`; `model` is "" when unset.
+    """Return the defaults of model calls: `{provider, model, api_key_set}`; `model` is "" if unset.
 
     Example: type_of(llm_info().provider)  // "string"
     """
@@ -85,7 +85,7 @@ def llm_info(vm: Vm) -> Dict:
 
 @builtin("llm_usage() -> dict", family="tracing")
 def llm_usage(vm: Vm) -> Dict:
-    """Return the sums of calls: `{input_tokens, output_tokens, call_count, total_calls, total_duration_ms}`.
+    """Return the calls' totals: `{input_tokens, output_tokens, call_count, total_calls, total_duration_ms}`.
 
     All zero unless the host traces model calls (`harnpy run --trace`).
 
@@ -99,7 +99,7 @@ def llm_usage(vm: Vm) -> Dict:
 
 @builtin("llm_rate_limit(provider?: string, options?: dict) -> int | bool | nil", family="llm_config")
 def llm_rate_limit(vm: Vm, provider: str | None, options: Value) -> int | bool | None:
-    """Return a provider's requests per minute, nil for any number; with `{rpm: n}` set them (0: no limit).
+    """Return a provider's requests per minute, nil if unlimited; `{rpm: n}` sets them (0: no limit).
 
     A model call that finds the minute full waits. Spec: 07 §1.13.
 
@@ -121,7 +121,7 @@ def llm_rate_limit(vm: Vm, provider: str | None, options: Value) -> int | bool |
 
 @builtin("with_rate_limit(provider?: string, fn: callable, options?: dict) -> any", family="llm")
 def with_rate_limit(vm: Vm, provider: str | None, fn: Value, options: Value) -> Value:
-    """Call `fn()` within a provider's requests per minute, and again after an error that may pass.
+    """Call `fn()` within a provider's requests per minute, and retry transient errors.
 
     `options`: `max_retries` (5) and `backoff_ms` (1000), which doubles up to 30 s. Spec: 07 §1.13.
 
@@ -154,7 +154,7 @@ def _category(error: Exception) -> str | None:
 
 @builtin("agent_trace() -> list", family="llm")
 def agent_trace(vm: Vm) -> list[Dict]:
-    """Every model call, retry, tool run and loop of the program so far, as dicts with a `type`.
+    """Return every model call, retry, tool run and loop of the program so far, as dicts with a `type`.
 
     Example:
         agent_loop("Hi", nil, {provider: "mock"})

@@ -32,7 +32,7 @@ def llm_providers(vm: Vm) -> list[str]:
 
 @builtin("llm_available_providers() -> list", family="llm_config")
 def llm_available_providers(vm: Vm) -> list[str]:
-    """Return the names of the providers whose credentials are there, or that need none.
+    """Return the names of the providers that have credentials or need none.
 
     Example: llm_available_providers().contains("mock")  // true
     """
@@ -41,7 +41,7 @@ def llm_available_providers(vm: Vm) -> list[str]:
 
 @builtin("llm_config(provider?: string) -> any", family="llm_config")
 def llm_config(vm: Vm, provider: str | None) -> Dict | None:
-    """Return a provider's configuration, nil for an unknown one; without a name, all by their names.
+    """Return a provider's configuration, nil if unknown; without a name, all of them by name.
 
     `{base_url, auth_style, auth_envs, auth_available, chat_endpoint, …}`. Keys never show.
 
@@ -53,7 +53,7 @@ def llm_config(vm: Vm, provider: str | None) -> Dict | None:
 
 @builtin("llm_provider_catalog() -> dict", family="llm_config")
 def llm_provider_catalog(vm: Vm) -> Dict:
-    """Return all that is configured.
+    """Return the whole configuration of providers and models.
 
     `{providers, known_model_names, available_providers, aliases, models, qc_defaults}`.
 
@@ -72,7 +72,7 @@ def llm_provider_catalog(vm: Vm) -> Dict:
 
 @builtin("provider_register(name: string) -> bool", family="llm_config")
 def provider_register(vm: Vm, name: str) -> bool:
-    """Register a provider's name; what its calls need comes from the configuration.
+    """Register a provider's name; its calls use the configuration.
 
     Example:
         provider_register("in_house")
@@ -86,7 +86,7 @@ def provider_register(vm: Vm, name: str) -> bool:
 
 @builtin("llm_healthcheck(provider?: any, options?: dict) -> dict", family="llm_config", guarded=True)
 async def llm_healthcheck(vm: Vm, provider: Value, options: Value) -> Dict:
-    """Check if a provider can be called: `{provider, valid, status, message, metadata}`.
+    """Check whether a provider can be called: `{provider, valid, status, message, metadata}`.
 
     Asks a known provider that has its key for its models. `provider` may be
     `{provider, api_key, model}`; `options`: `{api_key, model, warm, timeout}`. Never shows a key.
@@ -141,7 +141,7 @@ def llm_resolve_model(vm: Vm, alias: str) -> Dict:
 
 @model_builtin("llm_model_info(selector: string) -> dict")
 def llm_model_info(vm: Vm, selector: str) -> Dict:
-    """Return all that is known of a model: `llm_resolve_model`, its capabilities and its configuration.
+    """Return all that is known about a model: `llm_resolve_model`, its capabilities and its configuration.
 
     Example: llm_model_info("llama3.2:latest").provider  // "ollama"
     """
@@ -174,7 +174,7 @@ def llm_pick_model(vm: Vm, target: str, options: Value) -> Dict:
 
 @model_builtin("llm_known_models() -> list")
 def llm_known_models(vm: Vm) -> list[str]:
-    """Return the aliases that stand for models, sorted.
+    """Return the aliases of models, sorted.
 
     Example: llm_known_models().contains("frontier")  // true
     """
@@ -183,7 +183,7 @@ def llm_known_models(vm: Vm) -> list[str]:
 
 @model_builtin("llm_qc_default_model(provider: string) -> string | nil")
 def llm_qc_default_model(vm: Vm, provider: str) -> str | None:
-    """Return a provider's cheap model for checking other models' work, nil when none is configured.
+    """Return a provider's cheap model for checking other models' work, or nil if none is configured.
 
     Example: llm_qc_default_model("anthropic")  // "claude-3-5-haiku-20241022"
     """
@@ -195,7 +195,7 @@ def llm_qc_default_model(vm: Vm, provider: str) -> str | None:
 
 @builtin("provider_capabilities(provider?: string, model: string) -> dict", family="llm_config")
 def provider_capabilities(vm: Vm, provider: str | None, model: str) -> dict[str, Any]:
-    """Return the known abilities of a model at a provider: `{native_tools, thinking_modes, …}`.
+    """Return the known capabilities of a model at a provider: `{native_tools, thinking_modes, …}`.
 
     For an unknown pair everything is false, empty or nil.
 

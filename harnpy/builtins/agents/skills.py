@@ -80,7 +80,7 @@ def skill_list(vm: Vm, registry: Value) -> list[Dict]:
 
 @builtin("skill_find(registry: dict, name: string) -> dict | nil", counted=True)
 def skill_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | None:
-    """Return the skill called `name`; nil if there is none.
+    """Return the skill called `name`, or nil.
 
     Example: skill_find(skill_registry(), "bolts")  // nil
     """
@@ -90,7 +90,7 @@ def skill_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict |
 
 @builtin("skill_select(registry: dict, names: list) -> dict", counted=True)
 def skill_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dict:
-    """Return a registry with only the named skills, in the order they had.
+    """Return a registry with only the named skills, in their original order.
 
     Example:
         let skills = skill_define(skill_registry(), "bolts", {description: "All about bolts"})
@@ -124,7 +124,7 @@ def skill_count(vm: Vm, registry: Value) -> int:
 
 @builtin("skill_describe(registry: dict) -> string")
 def skill_describe(vm: Vm, registry: Value) -> str:
-    """Return the skills of a registry as a text for people: name, description, when to use it.
+    """Return a registry's skills as text for people: name, description, when to use it.
 
     Example:
         let skills = skill_define(skill_registry(), "bolts", {description: "All about bolts"})
@@ -186,7 +186,7 @@ def skill_render(vm: Vm, skill: Value = ABSENT, args: Value = None) -> str:
 
 @builtin("load_skill(name: string) -> string", counted=True)
 def load_skill(vm: Vm, name: Value = None) -> str:
-    """Return the body of the skill with that id or name, one of those found for the program. Spec: 07 §13.1.
+    """Return the body of the program's skill with that id or name. Spec: 07 §13.1.
 
     Example: try { load_skill("no such skill") } catch (e) { "not found" }  // "not found"
     """

@@ -48,7 +48,7 @@ def checkpoint(vm: Vm, key: str, value: Value) -> None:
 
 @checkpoint_builtin("checkpoint_get(key: string) -> any")
 def checkpoint_get(vm: Vm, key: str) -> Value:
-    """Return the value kept under a key, nil without one.
+    """Return the value stored under a key, or nil.
 
     Example: checkpoint_get("no such key")  // nil
     """
@@ -57,7 +57,7 @@ def checkpoint_get(vm: Vm, key: str) -> Value:
 
 @checkpoint_builtin("checkpoint_exists(key: string) -> bool")
 def checkpoint_exists(vm: Vm, key: str) -> bool:
-    """Return true if a value, even nil, is kept under a key.
+    """Return true if a value, even nil, is stored under a key.
 
     Example:
         checkpoint("nothing", nil)
@@ -81,7 +81,7 @@ def checkpoint_list(vm: Vm) -> list[str]:
 
 @checkpoint_builtin("checkpoint_delete(key: string) -> nil")
 def checkpoint_delete(vm: Vm, key: str) -> None:
-    """Remove a checkpoint; a missing one is fine.
+    """Remove a checkpoint, if it exists.
 
     Example:
         checkpoint("page", 7)
@@ -129,7 +129,7 @@ store_builtin = partial(declare, family="store")
 
 @store_builtin("store_get(key: string) -> any")
 def store_get(vm: Vm, key: str) -> Value:
-    """Return the value under a key, nil without one.
+    """Return the value under a key, or nil.
 
     Example:
         store_set("visits", 3)
@@ -140,7 +140,7 @@ def store_get(vm: Vm, key: str) -> Value:
 
 @store_builtin("store_set(key: string, value: any) -> nil")
 def store_set(vm: Vm, key: str, value: Value) -> None:
-    """Keep a value, as JSON represents it, for all programs of the project and their next runs.
+    """Store a value as JSON for all programs of the project and their next runs.
 
     Example:
         store_set("user", {name: "Ada"})
@@ -151,7 +151,7 @@ def store_set(vm: Vm, key: str, value: Value) -> None:
 
 @store_builtin("store_delete(key: string) -> nil")
 def store_delete(vm: Vm, key: str) -> None:
-    """Remove a key; a missing one is fine.
+    """Remove a key, if it exists.
 
     Example:
         store_set("user", "ada")
@@ -236,7 +236,7 @@ def recall(vm: Vm, namespace: str, query: Value, k: int, options: Value) -> list
 
 @builtin("__memory_summarize(namespace: string, window?: any, options?: dict) -> dict", family="memory")
 def summarize(vm: Vm, namespace: str, window: Value, options: Value) -> dict[str, Any]:
-    """Return the newest records, oldest first, and a text with a line of each."""
+    """Return the newest records, oldest first, and a text with one line for each."""
     given = _options(options, "__memory_summarize")
     return _memories(vm, namespace, given).summarize(_window(window))
 
@@ -328,7 +328,7 @@ def metadata_set(vm: Vm, dir: str, namespace: str, fields: Value) -> None:
 
 @metadata_builtin("metadata_get(dir: string, namespace?: string) -> dict?")
 def metadata_get(vm: Vm, dir: str, namespace: str | None) -> Value:
-    """Return the fields that hold for a directory; without a namespace those of all, the last one winning.
+    """Return a directory's effective fields; without a namespace, those of all, the last one winning.
 
     Example:
         metadata_set("src", "build", {ok: true})
@@ -342,7 +342,7 @@ def metadata_get(vm: Vm, dir: str, namespace: str | None) -> Value:
 
 @metadata_builtin("metadata_resolve(dir: string, namespace?: string) -> dict?")
 def metadata_resolve(vm: Vm, dir: str, namespace: str | None) -> Value:
-    """Return the fields that hold for a directory; without a namespace `{namespace: fields}`.
+    """Return a directory's effective fields; without a namespace, `{namespace: fields}`.
 
     Example:
         metadata_set("src", "build", {ok: true})
@@ -353,7 +353,7 @@ def metadata_resolve(vm: Vm, dir: str, namespace: str | None) -> Value:
 
 @metadata_builtin("metadata_entries(namespace?: string) -> list")
 def metadata_entries(vm: Vm, namespace: str | None) -> list[Value]:
-    """`{dir, local, resolved}` of every directory that has an entry: its own fields, and those that hold.
+    """Return `{dir, local, resolved}` of every directory with an entry: its own and its effective fields.
 
     Example:
         metadata_set("src", "build", {ok: true})
@@ -389,7 +389,7 @@ def metadata_save(vm: Vm) -> None:
 
 @metadata_builtin("metadata_stale(path?: any) -> dict")
 def metadata_stale(vm: Vm, path: Value) -> dict[str, Value]:
-    """`{any_stale, tier1, tier2}`: directories whose structure, or whose contents, aren't what was kept.
+    """Return the directories whose structure or contents have changed: `{any_stale, tier1, tier2}`.
 
     Example:
         metadata_refresh_hashes()
@@ -423,7 +423,7 @@ def metadata_status(vm: Vm, namespace: str | None) -> dict[str, Value]:
 
 @metadata_builtin("metadata_refresh_hashes(path?: any) -> nil")
 def metadata_refresh_hashes(vm: Vm, path: Value) -> None:
-    """Keep the present structure hash of every known directory.
+    """Store the current structure hash of every known directory.
 
     Example: metadata_refresh_hashes()  // nil
     """
@@ -432,7 +432,7 @@ def metadata_refresh_hashes(vm: Vm, path: Value) -> None:
 
 @metadata_builtin("compute_content_hash(dir: string) -> string")
 def compute_content_hash(vm: Vm, dir: str) -> str:
-    """Return the hash of the names, sizes and times of what is directly in a directory.
+    """Return a hash of the names, sizes and times of a directory's direct contents.
 
     Example:
         mkdir("src")
@@ -443,7 +443,7 @@ def compute_content_hash(vm: Vm, dir: str) -> str:
 
 @metadata_builtin("invalidate_facts(dir: string) -> nil")
 def invalidate_facts(vm: Vm, dir: str) -> None:
-    """Do nothing: facts that no longer hold are found by their hashes.
+    """Do nothing: hashes already reveal outdated facts.
 
     Example: invalidate_facts("src")  // nil
     """
@@ -451,7 +451,7 @@ def invalidate_facts(vm: Vm, dir: str) -> None:
 
 @metadata_builtin("scan_directory(path?: string, pattern?: string | dict, opts?: dict) -> list")
 def scan_directory(vm: Vm, path: str | None, pattern: Value, opts: Value) -> list[Value]:
-    """`{path, size, modified, is_dir}` of what is below a directory of the project, by path.
+    """Return `{path, size, modified, is_dir}` of everything below a directory of the project, by path.
 
     Options: `pattern`, `include_dirs` (true), `include_files` (true), `include_hidden` (false) and
     `max_depth` (5).

@@ -70,7 +70,7 @@ def tool_bind(vm: Vm, registry: Value) -> Value:
 
 @builtin("tool_ref(name: any) -> string", family="tools")
 def tool_ref(vm: Vm, name: Value) -> str:
-    """Return the name, if the bound registry has such a tool; throws if not.
+    """Return the name if the bound registry has such a tool; throw if not.
 
     Example:
         tool_bind(tool_registry())
@@ -82,7 +82,7 @@ def tool_ref(vm: Vm, name: Value) -> str:
 
 @builtin("tool_def(name: any) -> dict", family="tools")
 def tool_def(vm: Vm, name: Value) -> Dict:
-    """Return the tool of that name in the bound registry, without its handler; throws if there is none.
+    """Return the tool with that name in the bound registry, without its handler; throw if there is none.
 
     Example:
         tool_bind(tool_define(tool_registry(), "look", "Look around", {handler: { args -> "a door" }}))
@@ -138,7 +138,7 @@ def register_tool_hook(vm: Vm, config: Value) -> None:
 
 @builtin("clear_tool_hooks() -> nil", family="workflows")
 def clear_tool_hooks(vm: Vm) -> None:
-    """Remove the hooks of the program and its manifest that run before or after tools.
+    """Remove the tool hooks of the program and its manifest.
 
     Example: clear_tool_hooks()  // nil
     """
@@ -168,7 +168,7 @@ def tool_synthesize(vm: Vm, spec: Value) -> Fn:
 
 @builtin("tool_synth_invoke(id: string, args?: dict) -> any", family="tools")
 def tool_synth_invoke(vm: Vm, id: str, args: Value) -> Value:
-    """Call a synthesized tool by its id; throws if it is no longer known.
+    """Call a synthesized tool by its id; throw if it is no longer known.
 
     Example:
         tool_synthesize({name: "greet", description: "Greet someone"})

@@ -78,7 +78,7 @@ def tool_list(vm: Vm, registry: Value) -> list[Dict]:
 
 @builtin("tool_find(registry: dict, name: string) -> dict | nil", counted=True)
 def tool_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | None:
-    """Return the tool called `name`, with its handler; nil if there is none.
+    """Return the tool called `name`, with its handler, or nil.
 
     Example: tool_find(tool_registry(), "look")  // nil
     """
@@ -88,7 +88,7 @@ def tool_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | 
 
 @builtin("tool_select(registry: dict, names: list) -> dict", counted=True)
 def tool_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dict:
-    """Return a registry with only the named tools, in the order they had.
+    """Return a registry with only the named tools, in their original order.
 
     Example:
         let tools = tool_define(tool_registry(), "look", "Look around", {handler: { args -> "a door" }})
@@ -129,7 +129,7 @@ _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 
 @builtin("tool_describe(registry: dict) -> string")
 def tool_describe(vm: Vm, registry: Value) -> str:
-    """Return the tools as a list for people, by name, with parameters and what they return.
+    """Return the tools as a list for people, by name, with parameters and results.
 
     Example:
         let tools = tool_define(tool_registry(), "look", "Look around", {handler: { args -> "a door" }})
@@ -140,7 +140,7 @@ def tool_describe(vm: Vm, registry: Value) -> str:
 
 @builtin("tool_prompt(registry: dict) -> string")
 def tool_prompt(vm: Vm, registry: Value) -> str:
-    """Return the text that tells a model how to call the tools in its own text.
+    """Return the text that tells a model how to write tool calls in its text.
 
     Example:
         let tools = tool_define(tool_registry(), "look", "Look around", {handler: { args -> "a door" }})
@@ -165,7 +165,7 @@ def tool_schema(vm: Vm, registry: Value, components: Value) -> dict[str, Any]:
 
 @builtin("tool_parse_call(text: string) -> list")
 def tool_parse_call(vm: Vm, text: str) -> list[Value]:
-    r"""Return the JSON values in the `<tool_call>` blocks of a text; blocks without JSON are left out.
+    r"""Return the JSON values in the `<tool_call>` blocks of a text; skip blocks without JSON.
 
     Example: tool_parse_call("<tool_call>{\"name\": \"look\"}</tool_call>")  // [{name: "look"}]
     """

@@ -129,7 +129,7 @@ _REMEDY = 'Keep events where others can write: `[event_log] store = "sqlite:even
 
 @waitpoint_builtin("waitpoint_create(id?: string | dict) -> dict")
 def create(vm: Vm, id: Value = None) -> Value:
-    """Return the waitpoint of that id, made if there is none; without an id one is minted.
+    """Return the waitpoint with that id, created if necessary; without an id, one is generated.
 
     Also with a dict: `{id, metadata}`.
 
@@ -142,7 +142,7 @@ def create(vm: Vm, id: Value = None) -> Value:
 
 @waitpoint_builtin("waitpoint_complete(id: string | dict, value?: any, options?: dict) -> dict")
 def complete(vm: Vm, id: Value = ABSENT, value: Value = None, options: Value = None) -> Value:
-    """Complete a waitpoint with a value, which all who wait get. Of two completions the first counts.
+    """Complete a waitpoint with a value, which everybody who waits receives. The first completion counts.
 
     Options: `by`; `create`: make it if there is none. `changed` says whether it was this completion.
 
@@ -162,7 +162,7 @@ def complete(vm: Vm, id: Value = ABSENT, value: Value = None, options: Value = N
 
 @waitpoint_builtin("waitpoint_cancel(id: string | dict, options?: dict) -> dict")
 def cancel(vm: Vm, id: Value = ABSENT, options: Value = None) -> Value:
-    """Call a waitpoint off, unless it is over. Options: `reason`, `by`.
+    """Cancel a waitpoint that is still open. Options: `reason`, `by`.
 
     Example:
         waitpoint_create("picked up")
@@ -174,7 +174,7 @@ def cancel(vm: Vm, id: Value = ABSENT, options: Value = None) -> Value:
 
 @waitpoint_builtin("waitpoint_wait(ids: string | dict | list, options?: dict) -> dict")
 def wait(vm: Vm, ids: Value = ABSENT, options: Value = None) -> Value:
-    """Wait until waitpoints are completed, and return what came of it: `{status, waitpoints, wait_id, …}`.
+    """Wait until waitpoints are completed, and return the outcome: `{status, waitpoints, wait_id, …}`.
 
     The status is `completed`, `cancelled`, `timed_out` or `interrupted`. Options: `timeout`; `all: false` to
     wait for one of them; `wait_id`: a wait entered again under its id keeps its deadline and its end.
@@ -287,7 +287,7 @@ _POLL_INTERVAL = 1.0
 
 @builtin("__monitor_wait_for(options: dict) -> dict", family="hitl", counted=True)
 def wait_for(vm: Vm, options: Value = None) -> Value:
-    """Poll a source until a condition holds, or the time is over."""
+    """Poll a source until a condition holds or the time is up."""
     try:
         return _Watch(vm, _checked(options)).run()
     except WaitpointError as error:

@@ -55,7 +55,7 @@ def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
 
 @builtin("wait_agent(handle: any) -> dict | list")
 def wait_agent(vm: Vm, handle: Value = ABSENT) -> Value:
-    """Wait until a worker, or each of a list, is done, and return how it ended. Throws what its run threw.
+    """Wait until a worker, or each of a list, is done; return the outcome. Throws the error of its run.
 
     Example:
         let work = {kind: "stage", model_policy: {provider: "mock"}}
@@ -70,7 +70,7 @@ def wait_agent(vm: Vm, handle: Value = ABSENT) -> Value:
 
 @builtin("send_input(handle: any, text: string) -> dict")
 def send_input(vm: Vm, handle: Value = ABSENT, text: Value = ABSENT) -> Dict:
-    """Give an idle worker another task; its conversation continues as its `carry` says.
+    """Give an idle worker another task; `carry` decides how its conversation continues.
 
     Example:
         let worker = spawn_agent({task: "Count", wait: true, node: {model_policy: {provider: "mock"}}})
@@ -84,7 +84,7 @@ def send_input(vm: Vm, handle: Value = ABSENT, text: Value = ABSENT) -> Dict:
 
 @builtin("worker_trigger(handle: any, payload: any) -> dict")
 def worker_trigger(vm: Vm, handle: Value = ABSENT, payload: Value = ABSENT) -> Dict:
-    """Start the next cycle of a retriggerable worker with `payload` as its task; a value as JSON.
+    """Start a retriggerable worker's next cycle with `payload` as its task, as JSON unless it is a string.
 
     Example:
         let worker = spawn_agent({task: "Count", node: {kind: "stage", model_policy: {provider: "mock"}}})
@@ -99,7 +99,7 @@ def worker_trigger(vm: Vm, handle: Value = ABSENT, payload: Value = ABSENT) -> D
 
 @builtin("resume_agent(id_or_path: string) -> dict")
 def resume_agent(vm: Vm, id_or_path: Value = ABSENT) -> Dict:
-    """Restore the worker of a snapshot: an id, or the path of the file. It rests until `send_input`.
+    """Restore a worker from its snapshot, given an id or the path of the file. It rests until `send_input`.
 
     Example: try { resume_agent("no such worker") } catch (e) { "unknown" }  // "unknown"
     """
@@ -124,7 +124,7 @@ def close_agent(vm: Vm, handle: Value = ABSENT) -> Dict:
 
 @builtin("list_agents() -> list", counted=False)
 def list_agents(vm: Vm) -> list[Dict]:
-    """Return all workers of this run, the oldest first.
+    """Return all workers of this run, oldest first.
 
     Example: list_agents().every({ worker -> worker.status != "" })  // true
     """
@@ -175,7 +175,7 @@ def daemon_spawn(vm: Vm, config: Value = ABSENT) -> Dict:
 
 @builtin("daemon_trigger(handle: any, event: any) -> dict")
 def daemon_trigger(vm: Vm, handle: Value = ABSENT, event: Value = ABSENT) -> Dict:
-    """Queue an event for a daemon, which it reads when it rests: a string as it is, else as JSON.
+    """Queue an event for a daemon to read when it rests: a string as it is, otherwise as JSON.
 
     Example:
         let d = daemon_spawn({task: "Watch", persist_path: "bell", provider: "mock"})
@@ -190,7 +190,7 @@ def daemon_trigger(vm: Vm, handle: Value = ABSENT, event: Value = ABSENT) -> Dic
 
 @builtin("daemon_snapshot(handle: any) -> dict")
 def daemon_snapshot(vm: Vm, handle: Value = ABSENT) -> Dict:
-    """Return the daemon's state as it last rested, with its `pending_events` and the `inflight_event`.
+    """Return the daemon's state when it last rested, with its `pending_events` and the `inflight_event`.
 
     Example:
         let d = daemon_spawn({task: "Watch", persist_path: "guard", provider: "mock"})
@@ -204,7 +204,7 @@ def daemon_snapshot(vm: Vm, handle: Value = ABSENT) -> Dict:
 
 @builtin("daemon_stop(handle: any) -> dict")
 def daemon_stop(vm: Vm, handle: Value = ABSENT) -> Dict:
-    """Stop a daemon at once; its directory keeps what `daemon_resume` continues from.
+    """Stop a daemon at once; its directory keeps what `daemon_resume` needs.
 
     Example:
         let d = daemon_spawn({task: "Watch", persist_path: "porter", provider: "mock"})
@@ -218,7 +218,7 @@ def daemon_stop(vm: Vm, handle: Value = ABSENT) -> Dict:
 
 @builtin("daemon_resume(path: string) -> dict", guarded=True)
 def daemon_resume(vm: Vm, path: Value = ABSENT) -> Dict:
-    """Restart the daemon of a directory, with its conversation, its iterations and its events.
+    """Restart the daemon in a directory, with its conversation, iterations and events.
 
     Example:
         let d = daemon_spawn({task: "Watch", persist_path: "watcher", provider: "mock"})

@@ -24,7 +24,7 @@ bytes_builtin = partial(declare, family="bytes", counted=True)
 
 @bytes_builtin("bytes_from_string(s: string) -> bytes")
 def bytes_from_string(vm: Vm, s: Value = ABSENT) -> bytes:
-    """Return the UTF-8 of a string.
+    """Return a string as UTF-8 bytes.
 
     Example: bytes_len(bytes_from_string("é"))  // 2
     """
@@ -34,7 +34,7 @@ def bytes_from_string(vm: Vm, s: Value = ABSENT) -> bytes:
 
 @bytes_builtin("bytes_to_string(b: bytes) -> string")
 def bytes_to_string(vm: Vm, b: Value = ABSENT) -> str:
-    """Return the string whose UTF-8 the bytes are; anything else is an error that says where.
+    """Return the string that the bytes encode in UTF-8; anything else is an error that says where.
 
     Example: bytes_to_string(bytes_from_hex("6869"))  // "hi"
     """
@@ -47,7 +47,7 @@ def bytes_to_string(vm: Vm, b: Value = ABSENT) -> str:
 
 @bytes_builtin("bytes_to_string_lossy(b: bytes) -> string")
 def bytes_to_string_lossy(vm: Vm, b: Value = ABSENT) -> str:
-    """Return the string whose UTF-8 the bytes are; U+FFFD stands for what is no UTF-8.
+    """Return the string that the bytes encode in UTF-8, with U+FFFD for invalid bytes.
 
     Example: bytes_to_string_lossy(bytes_from_hex("68ff"))  // "h�"
     """
@@ -68,7 +68,7 @@ def bytes_to_hex(vm: Vm, b: Value = ABSENT) -> str:
 
 @bytes_builtin("bytes_from_hex(s: string) -> bytes")
 def bytes_from_hex(vm: Vm, s: Value = ABSENT) -> bytes:
-    r"""Return the bytes of hexadecimal digits in any case, without blanks.
+    r"""Return the bytes of hexadecimal digits in either case, without spaces.
 
     Example: to_string(bytes_from_hex("6869"))  // "b\"6869\""
     """
@@ -127,7 +127,7 @@ def bytes_concat(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bytes:
 
 @bytes_builtin("bytes_slice(b: bytes, start: int, end: int) -> bytes")
 def bytes_slice(vm: Vm, b: Value = ABSENT, start: Value = ABSENT, end: Value = ABSENT) -> bytes:
-    """Return the bytes from `start` to before `end`, both cut to what is there; none are negative.
+    """Return the bytes from `start` to before `end`, both limited to what is there; negative counts as 0.
 
     Example: bytes_to_hex(bytes_slice(bytes_from_hex("00112233"), 1, 3))  // "1122"
     """
@@ -139,7 +139,7 @@ def bytes_slice(vm: Vm, b: Value = ABSENT, start: Value = ABSENT, end: Value = A
 
 @bytes_builtin("bytes_eq(a: bytes, b: bytes) -> bool")
 def bytes_eq(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bool:
-    """Return true if both are the same, in a time that doesn't reveal where they differ.
+    """Return true if both are equal, in a time that doesn't reveal where they differ.
 
     Example: bytes_eq(bytes_from_string("a"), bytes_from_hex("61"))  // true
     """

@@ -24,7 +24,7 @@ builtin = partial(declare, family="time")
 
 @builtin("timestamp() -> float")
 def timestamp(vm: Vm) -> float:
-    """Seconds since 1970, to the millisecond. `mock_time` sets it.
+    """Return the seconds since 1970, to the millisecond. `mock_time` sets it.
 
     Example:
         mock_time(1500)
@@ -35,7 +35,7 @@ def timestamp(vm: Vm) -> float:
 
 @builtin("now_ms() -> int")
 def now_ms(vm: Vm) -> int:
-    """Milliseconds since 1970. `mock_time` sets it.
+    """Return the milliseconds since 1970. `mock_time` sets it.
 
     Example:
         mock_time(5000)
@@ -59,7 +59,7 @@ def monotonic_ms(vm: Vm) -> int:
 
 @builtin("sleep_ms(ms: int = 0) -> nil")
 def sleep_ms(vm: Vm, ms: int) -> None:
-    """Wait; other tasks run meanwhile. A clock that is mocked goes forward instead, and nothing waits.
+    """Wait; other tasks run meanwhile. A mocked clock moves forward instead, and nothing waits.
 
     Example:
         mock_time(0)
@@ -74,7 +74,7 @@ def sleep_ms(vm: Vm, ms: int) -> None:
 
 @builtin("mock_time(ms: int) -> nil", counted=True)
 def mock_time(vm: Vm, ms: Value = ABSENT) -> None:
-    """Stop the clock at `ms` milliseconds since 1970; `monotonic_ms` begins at 0. `sleep` takes real time.
+    """Stop the clock at `ms` milliseconds since 1970; `monotonic_ms` restarts at 0. `sleep` takes real time.
 
     Example:
         mock_time(1700000000000)
@@ -87,7 +87,7 @@ def mock_time(vm: Vm, ms: Value = ABSENT) -> None:
 
 @builtin("advance_time(ms: int = 0) -> int")
 def advance_time(vm: Vm, ms: int) -> int:
-    """Put the mocked clock forward; returns the milliseconds since 1970 that it shows then.
+    """Move the mocked clock forward; return its new time in milliseconds since 1970.
 
     Example:
         mock_time(0)
@@ -100,7 +100,7 @@ def advance_time(vm: Vm, ms: int) -> int:
 
 @builtin("unmock_time() -> nil")
 def unmock_time(vm: Vm) -> None:
-    """Show real time again.
+    """Return to real time.
 
     Example:
         mock_time(0)
@@ -132,7 +132,7 @@ timer_builtin = partial(declare, family="concurrency")
 
 @timer_builtin('timer_start(name: string = "default") -> dict')
 def timer_start(vm: Vm, name: str) -> dict[str, Value]:
-    """Return a timer that runs from now on: `{name, start_ms}`.
+    """Start a timer: `{name, start_ms}`.
 
     Example: timer_start("load").name  // "load"
     """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @builtin("keys(d: dict) -> list", family="collections")
 def keys(vm: Vm, d: Value) -> list[str]:
-    """Return the keys in ascending order; `[]` unless given a dict.
+    """Return the keys in ascending order; `[]` for anything but a dict.
 
     Example: keys({b: 2, a: 1})  // ["a", "b"]
     """
@@ -36,7 +36,7 @@ def keys(vm: Vm, d: Value) -> list[str]:
 
 @builtin("values(d: dict) -> list", family="collections")
 def values(vm: Vm, d: Value) -> list[Value]:
-    """Return the values in key order; `[]` unless given a dict.
+    """Return the values in key order; `[]` for anything but a dict.
 
     Example: values({b: 2, a: 1})  // [1, 2]
     """
@@ -45,7 +45,7 @@ def values(vm: Vm, d: Value) -> list[Value]:
 
 @builtin("entries(d: dict) -> list", family="collections")
 def entries(vm: Vm, d: Value) -> list[Value]:
-    """Return a dict `{key, value}` for each entry, in key order; `[]` unless given a dict.
+    """Return a dict `{key, value}` for each entry, in key order; `[]` for anything but a dict.
 
     Example: entries({b: 2, a: 1})  // [{key: "a", value: 1}, {key: "b", value: 2}]
     """
@@ -54,7 +54,7 @@ def entries(vm: Vm, d: Value) -> list[Value]:
 
 @builtin("chunk(items: list, size: int = 1) -> list", family="collections", counted=True)
 def chunk(vm: Vm, items: Value = ABSENT, size: Value = 1) -> list[Value]:
-    """Lists of `size` items each; the last may be shorter.
+    """Return lists of `size` items each; the last may be shorter.
 
     Example: chunk([1, 2, 3, 4, 5], 2)  // [[1, 2], [3, 4], [5]]
     """
@@ -63,7 +63,7 @@ def chunk(vm: Vm, items: Value = ABSENT, size: Value = 1) -> list[Value]:
 
 @builtin("window(items: list, size: int = 2, step: int = 1) -> list", family="collections", counted=True)
 def window(vm: Vm, items: Value = ABSENT, size: Value = 2, step: Value = 1) -> list[Value]:
-    """Lists of `size` neighbours, each beginning `step` items after the one before.
+    """Return lists of `size` neighbours, each beginning `step` items after the one before.
 
     Example: window([1, 2, 3], 2)  // [[1, 2], [2, 3]]
     """
@@ -72,7 +72,7 @@ def window(vm: Vm, items: Value = ABSENT, size: Value = 2, step: Value = 1) -> l
 
 @builtin("group_by(items: list, f: callable) -> dict", family="collections", counted=True)
 def group_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, Value] | None:
-    """Lists of the items with the same text of `f(item)`, by that text.
+    """Return a dict of lists of the items with the same text of `f(item)`, by that text.
 
     Example: group_by([1, 2, 3], { n -> n % 2 == 0 ? "even" : "odd" })  // {even: [2], odd: [1, 3]}
     """
@@ -83,7 +83,7 @@ def group_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, Valu
 
 @builtin("partition(items: list, f: callable) -> dict", family="collections", counted=True)
 def partition(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, list[Value]]:
-    """`{match, no_match}`: the items for which `f(item)` is truthy, and the others.
+    """Return `{match, no_match}`: the items for which `f(item)` is truthy, and the others.
 
     The method `.partition()` differs: it returns a list of two lists.
 
@@ -113,7 +113,7 @@ def dedup_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value]:
 
 @builtin("flat_map(items: list, f: callable) -> list", family="collections", counted=True)
 def flat_map(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value] | None:
-    """`f(item)` of every item; results that are lists are spliced in, one level deep.
+    """Return `f(item)` of every item; lists among the results are spliced in, one level deep.
 
     Example: flat_map([1, 2], { n -> [n, n * 10] })  // [1, 10, 2, 20]
     """
@@ -126,7 +126,7 @@ def flat_map(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value] | 
 def lift(vm: Vm, source: Value = ABSENT) -> Iter:
     """Return a lazy iterator over a list, set, dict (pairs), string, range, generator or stream.
 
-    An iterator is returned as it is.
+    An iterator is returned unchanged.
 
     Example: iter([3, 1, 2]).map({ n -> n * 2 }).to_list()  // [6, 2, 4]
     """
@@ -137,7 +137,7 @@ def lift(vm: Vm, source: Value = ABSENT) -> Iter:
 
 @builtin("pair(first: any, second: any) -> pair", family="collections", counted=True)
 def pair(vm: Vm, first: Value = ABSENT, second: Value = ABSENT, *surplus: Value) -> Pair:
-    """Two values as one.
+    """Return two values as one.
 
     Example:
         let p = pair("a", 1)
@@ -151,7 +151,7 @@ def pair(vm: Vm, first: Value = ABSENT, second: Value = ABSENT, *surplus: Value)
 
 @builtin("range(a: int, b?: int) -> range", family="math", counted=True)
 def int_range(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, *surplus: Value) -> Range:
-    """Return the ints from 0 up to but not including `a`, or from `a` up to but not including `b`.
+    """Return the ints from 0, or from `a`, up to but not including the last argument.
 
     Example: [range(3).to_list(), range(2, 5).to_list()]  // [[0, 1, 2], [2, 3, 4]]
     """
@@ -197,7 +197,7 @@ set_builtin = partial(declare, family="collections")
 
 @set_builtin("set(...items: any) -> set")
 def make_set(vm: Vm, *items: Value) -> Set:
-    """Return a set of the items of the lists and sets among the arguments, and the other arguments.
+    """Return a set of the arguments, with lists and sets among them replaced by their items.
 
     Example: set([1, 2], 2, 3).to_list()  // [1, 2, 3]
     """
@@ -300,7 +300,7 @@ def set_is_superset(vm: Vm, a: Value, b: Value) -> bool:
 
 @set_builtin("set_is_disjoint(a: set, b: set) -> bool")
 def set_is_disjoint(vm: Vm, a: Value, b: Value) -> bool:
-    """Return true if `a` and `b` have no common member, and unless both are sets.
+    """Return true if `a` and `b` have no common member, or aren't both sets.
 
     Example: set_is_disjoint(set(1, 2), set(3))  // true
     """

@@ -26,7 +26,7 @@ builtin = partial(declare, family="compression", counted=True)
 
 @builtin("gzip_encode(data: bytes | string, level: int = 6) -> bytes")
 def gzip_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
-    """Return the data as gzip, always the same for the same data. `level`: 0 (stored) to 9 (smallest).
+    """Return the data compressed with gzip, reproducibly. `level`: 0 (stored) to 9 (smallest).
 
     Example: bytes_len(gzip_encode("ab".repeat(1000), 9)) < 100  // true
     """
@@ -75,7 +75,7 @@ def zstd_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
 
 @builtin("brotli_encode(data: bytes | string, quality: int = 11) -> bytes")
 def brotli_encode(vm: Vm, data: Value = ABSENT, quality: Value = ABSENT) -> bytes:
-    """Return the data as Brotli. `quality`: 0 (fastest) to 11 (smallest).
+    """Return the data compressed with Brotli. `quality`: 0 (fastest) to 11 (smallest).
 
     Example: bytes_len(brotli_encode("ab".repeat(1000))) < 100  // true
     """
@@ -169,7 +169,7 @@ def tar_extract(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> list[Value]:
 
 @builtin("zip_create(entries: list) -> bytes")
 def zip_create(vm: Vm, entries: Value = ABSENT) -> bytes:
-    """Return a zip archive of `{path, content}` dicts, deflated; `content` is bytes or a string.
+    """Return a compressed zip archive of `{path, content}` dicts; `content` is bytes or a string.
 
     It has no times, so the same entries make the same archive.
 

@@ -84,7 +84,7 @@ blake3 = digest_builtin(
 
 @builtin('hmac_sha256(key: any = "", message: any = "") -> string', family="crypto")
 def hmac_sha256(vm: Vm, key: Value, message: Value) -> str:
-    """Return the HMAC-SHA256 of the message under the key, hexadecimal; each is bytes, or any value's text.
+    """Return the HMAC-SHA256 of a message under a key in hexadecimal; each is bytes, or any value's text.
 
     Example:
         hmac_sha256("key", "message")  // "6e9ef29b75fffc5b7abae527d58fdadb2fe42e7219011976917343065f58ed4a"
@@ -103,7 +103,7 @@ def hmac_sha256_base64(vm: Vm, key: Value, message: Value) -> str:
 
 @builtin('constant_time_eq(a: any = "", b: any = "") -> bool', family="crypto")
 def constant_time_eq(vm: Vm, a: Value, b: Value) -> bool:
-    """Return true if both texts, or bytes, are the same, in a time that doesn't reveal where they differ.
+    """Return true if both texts, or bytes, are equal, in a time that doesn't reveal where they differ.
 
     Example: constant_time_eq("secret", "secreT")  // false
     """
@@ -115,7 +115,7 @@ def constant_time_eq(vm: Vm, a: Value, b: Value) -> bool:
 
 @builtin("ed25519_keypair() -> dict", family="crypto")
 def ed25519_keypair(vm: Vm) -> dict[str, str]:
-    """Return a new key to sign with: `{private, public}`, each 64 hexadecimal digits.
+    """Return a new signing key pair: `{private, public}`, each 64 hexadecimal digits.
 
     Example: len(ed25519_keypair().private)  // 64
     """
@@ -124,7 +124,7 @@ def ed25519_keypair(vm: Vm) -> dict[str, str]:
 
 @builtin('ed25519_sign(private_hex: string, message: any = "") -> string', family="crypto")
 def ed25519_sign(vm: Vm, private_hex: str, message: Value) -> str:
-    """Sign the message's text, or bytes: 128 hexadecimal digits. Throws for what is no key.
+    """Sign the message's text, or bytes: 128 hexadecimal digits. Throws for an invalid key.
 
     Example:
         let key = ed25519_keypair()
@@ -137,7 +137,7 @@ def ed25519_sign(vm: Vm, private_hex: str, message: Value) -> str:
     'ed25519_verify(public_hex: string, message: any = "", signature_hex: string) -> bool', family="crypto"
 )
 def ed25519_verify(vm: Vm, public_hex: str, message: Value, signature_hex: str) -> bool:
-    """Return true if the signature is that of the message's text, or bytes; false for what is no key.
+    """Return true if the signature is that of the message's text, or bytes; false for an invalid key.
 
     Example:
         let key = ed25519_keypair()
@@ -148,7 +148,7 @@ def ed25519_verify(vm: Vm, public_hex: str, message: Value, signature_hex: str) 
 
 @builtin("x25519_keypair() -> dict", family="crypto")
 def x25519_keypair(vm: Vm) -> dict[str, str]:
-    """Return a new key to agree on a secret with: `{private, public}`, each 64 hexadecimal digits.
+    """Return a new key pair for agreeing on a secret: `{private, public}`, each 64 hexadecimal digits.
 
     Example: len(x25519_keypair().public)  // 64
     """
@@ -157,7 +157,7 @@ def x25519_keypair(vm: Vm) -> dict[str, str]:
 
 @builtin("x25519_agree(private_hex: string, peer_public_hex: string) -> string", family="crypto")
 def x25519_agree(vm: Vm, private_hex: str, peer_public_hex: str) -> str:
-    """Return the secret that both owners compute: 64 hexadecimal digits. Throws for what is no key.
+    """Return the secret that both key owners compute: 64 hexadecimal digits. Throws for an invalid key.
 
     Example:
         let a = x25519_keypair()
@@ -198,7 +198,7 @@ def jwt_sign(
 
 @builtin("jwt_verify(alg: string, token: string, key: string) -> dict", family="crypto", counted=True)
 def jwt_verify(vm: Vm, alg: Value = ABSENT, token: Value = ABSENT, key: Value = ABSENT) -> dict[str, Value]:
-    r"""`{valid: true, claims}` of a token; throws for one that isn't valid under the key.
+    r"""Return `{valid: true, claims}` of a token; throw if it isn't valid under the key.
 
     `key`: a shared secret for `HS256`, a public key in PEM for `ES256` and `RS256`. Times in the claims
     (`exp`, `nbf`) aren't looked at.

@@ -28,7 +28,7 @@ _OPTIONS = ("delimiter", "headers")
 
 @builtin("csv_parse(text: string, opts?: dict) -> list", family="json_csv")
 def csv_parse(vm: Vm, text: str, opts: Value) -> list[Value]:
-    r"""Return the rows of a CSV text as lists of strings; blank lines are left out.
+    r"""Return the rows of a CSV text as lists of strings; skip blank lines.
 
     `opts`: `headers` (false): rows as dicts by the names in the first one, missing cells `""`; `delimiter`
     (`","`): its first character.
@@ -54,7 +54,7 @@ def _counted(vm: Vm, rows: Iterable[Value]) -> Iterator[Value]:
 
 @builtin("csv_stringify(rows: list, opts?: dict) -> string", family="json_csv")
 def csv_stringify(vm: Vm, rows: Value, opts: Value) -> str:
-    r"""Return rows as CSV text: lists of cells, or dicts, whose columns are all their keys, ascending.
+    r"""Return rows as CSV: lists of cells, or dicts, whose columns are all their keys in ascending order.
 
     `opts`: `headers` (false): a first line with the keys of dicts; `delimiter` (`","`): its first character.
 
@@ -109,7 +109,7 @@ yaml_builtin = partial(declare, family="json_schema")
 def yaml_parse(vm: Vm, text: str) -> Value:
     r"""Return the value of a YAML text, by the core schema of YAML 1.2: `yes` and dates are strings.
 
-    Throws `YAML parse error: <detail> at line L column C`, for a key that is no string `yaml_parse: …`.
+    Throws `YAML parse error: <detail> at line L column C`, and `yaml_parse: …` for a key that isn't a string.
 
     Example: yaml_parse("open: true\nwares: [tea, milk]\n")  // {open: true, wares: ["tea", "milk"]}
     """
@@ -125,7 +125,7 @@ def yaml_parse(vm: Vm, text: str) -> Value:
 
 @yaml_builtin("yaml_stringify(v: any) -> string")
 def yaml_stringify(vm: Vm, v: Value) -> str:
-    r"""Return the value as YAML in block style, keys in ascending order; what is no data as its text.
+    r"""Return the value as block-style YAML, keys in ascending order; write what isn't data as its text.
 
     Example: yaml_stringify({shop: {open: true}})  // "shop:\n  open: true\n"
     """
@@ -150,7 +150,8 @@ def toml_parse(vm: Vm, text: str) -> dict[str, Value]:
 
 @yaml_builtin("toml_stringify(v: dict) -> string")
 def toml_stringify(vm: Vm, v: Value) -> str:
-    r"""Return the dict as TOML, keys in ascending order. Throws for what TOML has no word for, such as nil.
+    r"""Return the dict as TOML, keys in ascending order. Throws for values that TOML can't express, such as
+    nil.
 
     Example: toml_stringify({shop: {open: true}})  // "[shop]\nopen = true\n"
     """

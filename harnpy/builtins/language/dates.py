@@ -136,7 +136,7 @@ def date_in_zone(vm: Vm, dt: Value = ABSENT, tz: Value = ABSENT) -> dict[str, Va
 
 @builtin("date_to_zone(dt: int | float | dict, tz: string) -> string")
 def date_to_zone(vm: Vm, dt: Value = ABSENT, tz: Value = ABSENT) -> str:
-    """Return a time as RFC 3339 with the offset that a zone has then.
+    """Return a time as RFC 3339 with the zone's offset at that time.
 
     Example: date_to_zone(0, "America/New_York")  // "1969-12-31T19:00:00-05:00"
     """
@@ -145,7 +145,7 @@ def date_to_zone(vm: Vm, dt: Value = ABSENT, tz: Value = ABSENT) -> str:
 
 @builtin('date_format(dt: int | float | dict, format: string = "%Y-%m-%d %H:%M:%S", tz?: string) -> string')
 def date_format(vm: Vm, dt: Value = ABSENT, format: Value = "%Y-%m-%d %H:%M:%S", tz: Value = "UTC") -> str:
-    """Return a time by a format with the codes of strftime, in UTC or in a zone.
+    """Return a time in a strftime format, in UTC or in a zone.
 
     Example: date_format(0, "%A, %d %B %Y")  // "Thursday, 01 January 1970"
     """
@@ -187,7 +187,7 @@ def _parts(moment: datetime) -> dict[str, Value]:
 
 @builtin("date_parse(text: string) -> int | float")
 def date_parse(vm: Vm, text: Value = "") -> float:
-    """Return the timestamp that a text says: RFC 3339, or numbers from the year on; in UTC without an offset.
+    """Return the timestamp of a text in RFC 3339, or numbers from the year on; in UTC without an offset.
 
     Example: date_parse("2024-01-01T01:00:00+01:00") == date_parse("2024-01-01")  // true
     """
@@ -198,7 +198,7 @@ def date_parse(vm: Vm, text: Value = "") -> float:
 def date_from_components(vm: Vm, components: Value = ABSENT, tz: Value = None) -> float:
     """Return the timestamp of `{year, month, day, hour?, minute?, second?}` in UTC or in a zone.
 
-    Where clocks of the zone show that time twice, the earlier one.
+    If the zone's clocks show that time twice, the earlier one is returned.
 
     Example: date_from_components({year: 2024, month: 7, day: 1}, "Europe/Paris")  // 1719784800
     """
@@ -227,7 +227,7 @@ def _component(components: dict[str, Value], name: str, default: int | None = No
 
 @builtin("date_add(dt: int | float | dict, d: duration) -> int | float")
 def date_add(vm: Vm, dt: Value = ABSENT, d: Value = ABSENT) -> float:
-    """Return the timestamp of that long after a time, to the millisecond.
+    """Return the timestamp of a time plus a duration, to the millisecond.
 
     Example: date_format(date_add(date_parse("2024-02-28"), 2d), "%F")  // "2024-03-01"
     """
@@ -239,7 +239,7 @@ def date_add(vm: Vm, dt: Value = ABSENT, d: Value = ABSENT) -> float:
 
 @builtin("date_diff(a: int | float | dict, b: int | float | dict) -> duration")
 def date_diff(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> Duration:
-    """Return how long `a` is after `b`, to the millisecond; negative when it is before.
+    """Return how long `a` is after `b`, to the millisecond; negative if it is before.
 
     Example: date_diff(date_parse("2024-03-01"), date_parse("2024-02-28"))  // 2d
     """
@@ -281,7 +281,7 @@ duration_days = duration_builtin(
 
 @builtin("duration_to_seconds(d: duration) -> int")
 def duration_to_seconds(vm: Vm, d: Value = ABSENT) -> int:
-    """Return the whole seconds in a duration; the rest is cut off.
+    """Return the whole seconds in a duration, truncated.
 
     Example: duration_to_seconds(2m)  // 120
     """
@@ -290,7 +290,7 @@ def duration_to_seconds(vm: Vm, d: Value = ABSENT) -> int:
 
 @builtin("duration_to_human(d: duration) -> string")
 def duration_to_human(vm: Vm, d: Value = ABSENT) -> str:
-    """Return the three largest units of a duration that aren't zero, like `3h 14m`; `0s` for none.
+    """Return the three largest units of a duration that aren't zero, like `3h 14m`; `0s` if all are.
 
     Example: duration_to_human(duration_minutes(194))  // "3h 14m"
     """

@@ -85,7 +85,7 @@ def throw_error(vm: Vm, message: str, category: str) -> NoReturn:
 
 @builtin("error_category(error: any) -> string", family="types")
 def error_category(vm: Vm, error: Value) -> str:
-    """Return the `category` of an error dict, or the one that an error text suggests; else `generic`.
+    """Return the `category` of an error dict, or the one that an error text suggests; otherwise `generic`.
 
     Example: error_category("HTTP 429: too many requests")  // "rate_limit"
     """
@@ -160,9 +160,9 @@ def assert_ne(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, msg: Value = None) -
 
 @builtin("parse_junit_xml(report: string | bytes) -> list", family="testing")
 def parse_junit_xml(vm: Vm, report: Value) -> list[Value]:
-    """Read the test cases of a JUnit XML report: `{name, status, duration_ms, message, stdout, stderr}` each.
+    """Return the tests of a JUnit XML report: `{name, status, duration_ms, message, stdout, stderr}` each.
 
-    `status` is `passed`, `failed`, `errored` or `skipped`. What is no such report has none.
+    `status` is `passed`, `failed`, `errored` or `skipped`. Any other text has none.
 
     Example:
         parse_junit_xml("<testsuite><testcase name='adds' time='0.5'/></testsuite>")[0].duration_ms  // 500

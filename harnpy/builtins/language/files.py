@@ -53,7 +53,7 @@ def read_file(vm: Vm, path: str) -> str:
 
 @builtin("read_file_result(path: string) -> Result")
 def read_file_result(vm: Vm, path: str) -> EnumValue:
-    """`Ok(text)`, or `Err(message)` where `read_file` would throw.
+    """Return `Ok(text)`, or `Err(message)` where `read_file` would throw.
 
     Example: unwrap_or(read_file_result("no such file"), "nothing")  // "nothing"
     """
@@ -82,7 +82,7 @@ def read_file_bytes(vm: Vm, path: str) -> bytes:
 
 @builtin("read_lines(path: string) -> list")
 def read_lines(vm: Vm, path: str) -> list[Value]:
-    r"""Return the lines of a UTF-8 file without their ends (`\n` or `\r\n`).
+    r"""Return the lines of a UTF-8 file without their line endings (`\n` or `\r\n`).
 
     Example:
         write_file("a.txt", "one\ntwo\n")
@@ -103,7 +103,7 @@ def _text(vm: Vm, place: str) -> str:
 
 @builtin("file_exists(path: string) -> bool")
 def file_exists(vm: Vm, path: str) -> bool:
-    """Return true if there is a file or directory.
+    """Return true if a file or directory exists.
 
     Example: file_exists("no such file")  // false
     """
@@ -112,7 +112,7 @@ def file_exists(vm: Vm, path: str) -> bool:
 
 @builtin("stat(path: string) -> dict")
 def stat(vm: Vm, path: str) -> dict[str, Value]:
-    """`{size, is_file, is_dir, readonly, modified}`; `modified` is in seconds since 1970.
+    """Return `{size, is_file, is_dir, readonly, modified}`; `modified` is in seconds since 1970.
 
     Example:
         write_file("a.txt", "hello")
@@ -134,7 +134,7 @@ def stat(vm: Vm, path: str) -> dict[str, Value]:
 
 @builtin("write_file(path: string, content: any) -> nil", counted=True)
 def write_file(vm: Vm, path: Value = ABSENT, content: Value = ABSENT) -> None:
-    """Write a file in a directory that is there; what was in it is replaced.
+    """Write a file in an existing directory, replacing its content.
 
     Without content nothing happens.
 
@@ -150,7 +150,7 @@ def write_file(vm: Vm, path: Value = ABSENT, content: Value = ABSENT) -> None:
 
 @builtin("append_file(path: string, content: any) -> nil", counted=True)
 def append_file(vm: Vm, path: Value = ABSENT, content: Value = ABSENT) -> None:
-    r"""Add to the end of a file, which is created if need be. Without content nothing happens.
+    r"""Append to a file, which is created if necessary. Without content nothing happens.
 
     Example:
         append_file("log.txt", "one\n")
@@ -165,7 +165,7 @@ def append_file(vm: Vm, path: Value = ABSENT, content: Value = ABSENT) -> None:
 
 @builtin("write_file_bytes(path: string, content: bytes) -> nil")
 def write_file_bytes(vm: Vm, path: str, content: Value) -> None:
-    """Write bytes to a file in a directory that is there.
+    """Write bytes to a file in an existing directory.
 
     Example:
         write_file_bytes("raw", bytes_from_hex("00ff"))
@@ -180,7 +180,7 @@ def write_file_bytes(vm: Vm, path: str, content: Value) -> None:
 
 @builtin("mkdir(path: string) -> nil")
 def mkdir(vm: Vm, path: str) -> None:
-    """Make a directory and those above it; one that is there is fine.
+    """Create a directory and its parents; an existing one is fine.
 
     Example:
         mkdir("deep/er")
@@ -193,7 +193,7 @@ def mkdir(vm: Vm, path: str) -> None:
 
 @builtin("delete_file(path: string) -> nil")
 def delete_file(vm: Vm, path: str) -> None:
-    """Delete a file or a link, or a directory with everything below it.
+    """Delete a file, a link, or a directory with everything below it.
 
     Example:
         write_file("old.txt", "")
@@ -211,7 +211,7 @@ def delete_file(vm: Vm, path: str) -> None:
 
 @builtin("copy_file(src: string, dst: string) -> nil", counted=True)
 def copy_file(vm: Vm, src: Value = ABSENT, dst: Value = ABSENT) -> None:
-    """Copy a file and its rights; what was at `dst` is replaced. Without `dst` nothing happens.
+    """Copy a file and its permissions; replace what is at `dst`. Without `dst` nothing happens.
 
     Example:
         write_file("a.txt", "hi")
@@ -226,7 +226,7 @@ def copy_file(vm: Vm, src: Value = ABSENT, dst: Value = ABSENT) -> None:
 
 @builtin("move_file(src: string, dst: string) -> nil", counted=True)
 def move_file(vm: Vm, src: Value = ABSENT, dst: Value = ABSENT) -> None:
-    """Give a file or directory another path, on another disk, too; a file at `dst` is replaced.
+    """Move a file or directory, also to another disk; a file at `dst` is replaced.
 
     Example:
         write_file("draft.txt", "hi")
@@ -265,9 +265,9 @@ def list_dir(vm: Vm, path: str) -> list[Value]:
 
 @builtin("walk_dir(path: string, opts?: dict) -> list")
 def walk_dir(vm: Vm, path: str, opts: Value) -> list[Value]:
-    """List a directory and all below it: `{path, is_dir, is_file, depth}`, sorted; `[]` if it is missing.
+    """List everything below a directory: `{path, is_dir, is_file, depth}`, sorted; `[]` if it doesn't exist.
 
-    `opts`: `max_depth`, `follow_symlinks` (false). What can't be listed is left out.
+    `opts`: `max_depth`, `follow_symlinks` (false). Directories that can't be listed are left out.
 
     Example:
         mkdir("tree/leaf")
@@ -326,7 +326,7 @@ _RELATIVE, _ABSOLUTE, _INVALID = "workspace_relative", "host_absolute", "invalid
 
 @path_builtin("path_workspace_info(path: string, root?: string) -> dict")
 def path_workspace_info(vm: Vm, path: str, root: str | None) -> dict[str, Value]:
-    """Resolve a path, as a file of the workspace and of the machine.
+    """Return what a path is, as a file of the workspace and of the machine.
 
     `{input, kind, normalized, workspace_path, host_path, recovered_root_drift, reason}`; `kind` is
     `workspace_relative`, `host_absolute` or `invalid`. An absolute path that isn't there, but would be below
@@ -354,7 +354,7 @@ def path_workspace_info(vm: Vm, path: str, root: str | None) -> dict[str, Value]
 
 @path_builtin("path_workspace_normalize(path: string, root?: string) -> string | nil")
 def path_workspace_normalize(vm: Vm, path: str, root: str | None) -> Value:
-    """Return the path of a file in the workspace, relative to it; nil for one that isn't in it.
+    """Return the path of a file relative to the workspace; nil if it isn't in it.
 
     Example: path_workspace_normalize("notes/../today.md")  // "today.md"
     """

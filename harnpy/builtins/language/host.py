@@ -14,6 +14,7 @@ from harnpy.builtins.language.terminal import read_in_time
 from harnpy.formats.case import WHITESPACE
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import CategorizedFault, RuntimeFault, Thrown
+from harnpy.vm.run.embedders import answer
 from harnpy.vm.values import Duration, display
 from harnpy.vm.values.equality import equal
 from harnpy.world.clock import rfc3339
@@ -284,7 +285,7 @@ DESCRIPTIONS = {
 
 @builtin("host_call(name: string, params?: dict) -> any")
 def host_call(vm: Vm, name: str, params: Value) -> Value:
-    """Call `"capability.operation"`: handled by the latest matching mock, else by the host.
+    """Call `"capability.operation"` on the latest matching mock, or else on the host.
 
     Example:
         host_mock("project", "read", {ok: true})
@@ -313,7 +314,7 @@ def _performed(vm: Vm, name: str) -> Callable[[Dict], Value]:
     """Return the operation as the host performs it, else the built-in one."""
     perform = vm.world.host.operations.get(name)
     if perform:
-        return lambda params: vm.tasks.awaited(perform(params))
+        return lambda params: answer(vm, name, perform, params)
     found = OPERATIONS.get(name)
     if found is None:
         raise Thrown(f"host_call: unsupported operation {name}")
@@ -322,7 +323,7 @@ def _performed(vm: Vm, name: str) -> Callable[[Dict], Value]:
 
 @builtin("host_mock(capability: string, operation: string, result?: any, params?: dict) -> nil")
 def host_mock(vm: Vm, capability: str, operation: str, result: Value, params: Value) -> None:
-    """Make `host_call` return `result`, or do as `{result?, error?, params?}` says.
+    """Make `host_call` return `result`, or follow `{result?, error?, params?}`.
 
     With `params` only calls that have these entries match.
 
@@ -401,7 +402,7 @@ def host_capabilities(vm: Vm) -> dict[str, Any]:
 
 @builtin("host_has(capability: string, operation?: string) -> bool")
 def host_has(vm: Vm, capability: str, operation: str | None) -> bool:
-    """Return true if there is such a capability, with that operation if one is named.
+    """Return true if the host has a capability, with that operation if one is named.
 
     Example:
         host_mock("project", "read")
@@ -417,7 +418,8 @@ def host_tool_list(vm: Vm) -> list[dict[str, Any]]:
 
     Example: host_tool_list()  // []
     """
-    return vm.world.host.bridge.list() if vm.world.host.bridge else []
+    bridge = vm.world.host.bridge
+    return answer(vm, "host_tool_list", bridge.list) if bridge else []
 
 
 @builtin("host_tool_call(name: string, args?: dict) -> any", guarded=True)
@@ -430,7 +432,8 @@ def host_tool_call(vm: Vm, name: str, args: Value) -> Value:
         raise Thrown("host_tool_call: tool name is required")
     if vm.world.host.bridge is None:
         raise Thrown("host_tool_call: no host bridge is attached")
-    return vm.tasks.awaited(vm.world.host.bridge.call(name, args if type(args) is dict else {}))
+    call = vm.world.host.bridge.call
+    return answer(vm, name, call, name, args if type(args) is dict else {})
 
 
 def _manifest(vm: Vm) -> dict[str, Any]:

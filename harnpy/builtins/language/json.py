@@ -55,7 +55,7 @@ def json_extract(vm: Vm, text: Value = ABSENT, key: Value = ABSENT) -> Value:
 
 @builtin("json_stringify(value: any) -> string", family="json_schema")
 def json_stringify(vm: Vm, value: Value) -> str:
-    r"""Compact JSON with keys in ascending order; closures, enums, durations, pairs and handles are null.
+    r"""Return compact JSON with sorted keys; closures, enums, durations, pairs and handles become null.
 
     Example: json_stringify({b: 1, a: ["x", nil]})  // "{\"a\":[\"x\",null],\"b\":1}"
     """

@@ -24,7 +24,7 @@ builtin = partial(declare, family="json_schema", counted=True)
 
 @builtin("json_pointer(v: any, ptr: string) -> any")
 def json_pointer(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT) -> Value:
-    """Return the value at a JSON Pointer (`/users/0/name`), nil where nothing is; `""` is the whole value.
+    """Return the value at a JSON Pointer (`/users/0/name`), or nil; `""` is the whole value.
 
     Example: json_pointer({items: [{n: 1}, {n: 2}]}, "/items/1/n")  // 2
     """
@@ -33,9 +33,9 @@ def json_pointer(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT) -> Value:
 
 @builtin("json_pointer_set(v: any, ptr: string, new: any) -> any")
 def json_pointer_set(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT, new: Value = ABSENT) -> Value:
-    """`v` with `new` at a JSON Pointer: a key, an index, or `-` behind a list's last item.
+    """Return `v` with `new` at a JSON Pointer: a key, an index, or `-` for the end of a list.
 
-    What holds the place must be there, else `v` is returned as it is.
+    The place's parent must exist; otherwise `v` is returned unchanged.
 
     Example: json_pointer_set({items: [1]}, "/items/0", 9)  // {items: [9]}
     """
@@ -44,7 +44,7 @@ def json_pointer_set(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT, new: Value 
 
 @builtin("json_pointer_delete(v: any, ptr: string) -> any")
 def json_pointer_delete(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT) -> Value:
-    """`v` without what is at a JSON Pointer; nil for `""`.
+    """Return `v` without what is at a JSON Pointer; nil for `""`.
 
     Example: json_pointer_delete({a: 1, b: 2}, "/a")  // {b: 2}
     """
@@ -62,7 +62,7 @@ def _applied(name: str, apply: Callable[..., Value], v: Value, ptr: Value, *new:
 
 @builtin("jq(v: any, expr: string) -> list")
 def jq(vm: Vm, v: Value = ABSENT, expr: Value = ABSENT) -> list[Value]:
-    """Every value that an expression of jq makes out of `v`: `.users[] | select(.age > 30) | .name`.
+    """Return every result of a jq expression on `v`: `.users[] | select(.age > 30) | .name`.
 
     Example: jq({items: [{n: 1}, {n: 2}]}, ".items[].n")  // [1, 2]
     """
@@ -71,7 +71,7 @@ def jq(vm: Vm, v: Value = ABSENT, expr: Value = ABSENT) -> list[Value]:
 
 @builtin("jq_first(v: any, expr: string) -> any")
 def jq_first(vm: Vm, v: Value = ABSENT, expr: Value = ABSENT) -> Value:
-    """Return the first value that an expression of jq makes out of `v`, nil if there is none.
+    """Return the first result of a jq expression on `v`, or nil.
 
     Example: jq_first({items: [{n: 1}, {n: 2}]}, ".items[] | select(.n > 1)")  // {n: 2}
     """

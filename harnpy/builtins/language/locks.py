@@ -23,7 +23,7 @@ builtin = partial(declare, family="concurrency")
 
 @builtin('sync_mutex_acquire(key: string = "__default__", timeout?: any) -> sync_permit | nil')
 def sync_mutex_acquire(vm: Vm, key: str, timeout: Value) -> Permit | None:
-    """Wait for the mutex `key` and take it: one task at a time; nil when `timeout` is over.
+    """Wait for the mutex `key` and take it; one task at a time holds it; nil after `timeout`.
 
     `mutex { }` takes `__default__`. `timeout`: ms, a duration or `{timeout_ms}`; 0 tries once.
 
@@ -41,7 +41,7 @@ def sync_mutex_acquire(vm: Vm, key: str, timeout: Value) -> Permit | None:
     "-> sync_permit | nil"
 )
 def sync_semaphore_acquire(vm: Vm, key: str, capacity: int, permits: int, timeout: Value) -> Permit | None:
-    """Wait for `permits` of the `capacity` that the semaphore has, and take them; nil after `timeout`.
+    """Wait for `permits` of the semaphore's `capacity`, and take them; nil after `timeout`.
 
     Every call must name the same capacity.
 
@@ -58,7 +58,7 @@ def sync_semaphore_acquire(vm: Vm, key: str, capacity: int, permits: int, timeou
 
 @builtin('sync_gate_acquire(key: string = "default", limit: int = 1, timeout?: any) -> sync_permit | nil')
 def sync_gate_acquire(vm: Vm, key: str, limit: int, timeout: Value) -> Permit | None:
-    """Wait to be one of the `limit` tasks that the gate admits, first come first; nil after `timeout`.
+    """Wait to be one of the `limit` tasks that the gate admits, first come first served; nil after `timeout`.
 
     Example:
         let permit = sync_gate_acquire("api", 2)
@@ -73,9 +73,9 @@ def sync_gate_acquire(vm: Vm, key: str, limit: int, timeout: Value) -> Permit | 
     'sync_rwlock_acquire(key: string = "default", mode: string = "read", timeout?: any) -> sync_permit | nil'
 )
 def sync_rwlock_acquire(vm: Vm, key: str, mode: str, timeout: Value) -> Permit | None:
-    """Wait to `read` with other readers, or to `write` alone; nil after `timeout`.
+    """Wait to `read` along with other readers, or to `write` alone; nil after `timeout`.
 
-    A reader that comes after a waiting writer waits for it.
+    A reader that arrives after a waiting writer waits for it.
 
     Example:
         let readers = [sync_rwlock_acquire("page", "read"), sync_rwlock_acquire("page", "read")]
@@ -90,7 +90,7 @@ def sync_rwlock_acquire(vm: Vm, key: str, mode: str, timeout: Value) -> Permit |
 
 @builtin("sync_release(permit: sync_permit) -> bool")
 def sync_release(vm: Vm, permit: Value) -> bool:
-    """Release a permit; false if it was released before.
+    """Release a permit; false if it was already released.
 
     Example:
         let permit = sync_mutex_acquire("door")
@@ -103,7 +103,7 @@ def sync_release(vm: Vm, permit: Value) -> bool:
 
 @builtin("sync_metrics(kind?: string, key?: any) -> list | dict | nil")
 def sync_metrics(vm: Vm, kind: str | None, key: Value) -> Value:
-    """Return one lock's numbers, nil if it was never used; without `key` or `kind` a list of all that match.
+    """Return one lock's numbers, nil if it was never used; without `key` or `kind`, a list of all that match.
 
     `kind`: `mutex`, `semaphore`, `gate` or `rwlock`.
 
@@ -134,7 +134,7 @@ atomic_builtin = partial(declare, family="concurrency", counted=True)
 
 @atomic_builtin("atomic(initial: any = 0) -> atomic")
 def atomic(vm: Vm, initial: Value = 0) -> Atomic:
-    """Return a 64-bit integer that every task which holds it shares.
+    """Return a 64-bit integer that is shared by every task that holds it.
 
     A float is cut towards zero, true counts as 1; anything else but an int is 0.
 
@@ -150,7 +150,7 @@ def atomic(vm: Vm, initial: Value = 0) -> Atomic:
 
 @atomic_builtin("atomic_get(a: atomic) -> int?")
 def atomic_get(vm: Vm, a: Value = None) -> int | None:
-    """Return the current value; nil for anything that is no atomic.
+    """Return the current value; nil for anything that isn't an atomic.
 
     Example: atomic_get(atomic(3))  // 3
     """
@@ -159,7 +159,7 @@ def atomic_get(vm: Vm, a: Value = None) -> int | None:
 
 @atomic_builtin("atomic_set(a: atomic, value: int) -> int?")
 def atomic_set(vm: Vm, a: Value = None, value: Value = None) -> int | None:
-    """Store `value`; returns the former value. Wrong types change nothing and give nil.
+    """Store `value`; return the former value. Wrong types change nothing and give nil.
 
     Example:
         let hits = atomic(3)
@@ -173,7 +173,7 @@ def atomic_set(vm: Vm, a: Value = None, value: Value = None) -> int | None:
 
 @atomic_builtin("atomic_add(a: atomic, delta: int) -> int?")
 def atomic_add(vm: Vm, a: Value = None, delta: Value = None) -> int | None:
-    """Add `delta`, in 64 bits; returns the former value. Wrong types change nothing and give nil.
+    """Add `delta` with 64-bit wraparound; return the former value. Wrong types change nothing and give nil.
 
     Example:
         let hits = atomic(40)
@@ -187,7 +187,7 @@ def atomic_add(vm: Vm, a: Value = None, delta: Value = None) -> int | None:
 
 @atomic_builtin("atomic_cas(a: atomic, expected: int, new: int) -> bool")
 def atomic_cas(vm: Vm, a: Value = None, expected: Value = None, new: Value = None) -> bool:
-    """Store `new` if the current value is `expected`; returns whether it was. Wrong types give false.
+    """Store `new` if the current value is `expected`; return whether it was. Wrong types give false.
 
     Example:
         let slot = atomic(0)
@@ -234,7 +234,7 @@ class Breakers(dict[str, Breaker]):
 
 @builtin('circuit_breaker(name: string = "default", threshold: int = 5, reset_ms: int = 30000) -> string')
 def circuit_breaker(vm: Vm, name: str, threshold: int, reset_ms: int) -> str:
-    """Make a closed breaker, replacing one of that name; returns the name.
+    """Create a closed circuit breaker, replacing one with that name; return the name.
 
     It opens at `threshold` failures, and is half open `reset_ms` later.
 
@@ -248,7 +248,7 @@ def circuit_breaker(vm: Vm, name: str, threshold: int, reset_ms: int) -> str:
 
 @builtin('circuit_check(name: string = "default") -> string')
 def circuit_check(vm: Vm, name: str) -> str:
-    """`closed`, `open`, or `half_open` when the reset time is over; an unknown name is `closed`.
+    """Return `closed`, `open`, or `half_open` after the reset time; an unknown name is `closed`.
 
     Example: circuit_check("never heard of")  // "closed"
     """
@@ -258,7 +258,7 @@ def circuit_check(vm: Vm, name: str) -> str:
 
 @builtin('circuit_record_failure(name: string = "default") -> bool')
 def circuit_record_failure(vm: Vm, name: str) -> bool:
-    """Count a failure; true for the one that opens the circuit.
+    """Count a failure; return true if it opened the circuit.
 
     Example:
         circuit_breaker("mail", 2)

@@ -136,7 +136,8 @@ def trace_start(vm: Vm, name: str) -> dict[str, Value]:
     """Open a span of the running task: `{trace_id, span_id, name, start_ms}`. Log lines name it
     until it ends.
 
-    It has the trace of the span around it, also of one that the task began in; else a new one.
+    It shares the trace of the enclosing span, also of one in which the task began; otherwise it starts a
+    new one.
 
     Example:
         let span = trace_start("load")
@@ -171,7 +172,7 @@ def trace_end(vm: Vm, span: Value) -> None:
 
 @trace_builtin("trace_id() -> string | nil")
 def trace_id(vm: Vm) -> str | None:
-    """Return the trace of the innermost span that `trace_start` opened in this task; nil when none is open.
+    """Return the trace id of this task's innermost open span of `trace_start`, or nil.
 
     Example:
         let span = trace_start("load")
@@ -185,7 +186,7 @@ def trace_id(vm: Vm) -> str | None:
 
 @trace_builtin("enable_tracing(on: bool = true) -> nil")
 def enable_tracing(vm: Vm, on: bool) -> None:
-    """Record what the program does from now on as spans, after those so far are dropped; `false` stops it.
+    """Start recording the program as spans, without the earlier ones; `false` stops it.
 
     Recorded are calls of declared functions, model calls, tool calls, imports, `parallel` and `spawn`.
 
@@ -203,7 +204,7 @@ def enable_tracing(vm: Vm, on: bool) -> None:
 
 @trace_builtin("trace_spans() -> list")
 def trace_spans(vm: Vm) -> list[dict[str, Value]]:
-    """Return the spans that have ended, in the order in which they did.
+    """Return the spans that have ended, in the order they ended.
 
     Each is `{span_id, parent_id, kind, name, start_ms, duration_ms, metadata?}`.
 
@@ -217,7 +218,7 @@ def trace_spans(vm: Vm) -> list[dict[str, Value]]:
 
 @trace_builtin("trace_summary() -> string")
 def trace_summary(vm: Vm) -> str:
-    """Show the spans that have ended as a tree: lines `kind name Nms (key=value)`, below a line with totals.
+    """Return the ended spans as a tree: lines `kind name Nms (key=value)`, below a line with totals.
 
     Example:
         enable_tracing()

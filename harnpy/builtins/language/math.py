@@ -60,7 +60,7 @@ def extreme_builtin(
             return b if math.isnan(a) else a
         return choose(a, b)
 
-    summary = f"Return the {word} of two numbers, a float if either is one. For lists use the method."
+    summary = f"Return the {word} of two numbers; a float if either is one. For lists use the method."
     extreme.__doc__ = f"{summary}\n\nExample: {example}"
     return builtin(signature)(extreme)
 
@@ -89,7 +89,7 @@ def int_builtin(
     def to_int(vm: Vm, n: Value) -> int | None:
         return whole(n, rounded)
 
-    fails = "Fails for infinities, NaN and what doesn't fit 64 bits."
+    fails = "Fails for infinities, NaN and results that don't fit 64 bits."
     to_int.__doc__ = f"{summary} {fails}\n\nExample: {example}"
     return builtin(signature)(to_int)
 
@@ -102,20 +102,20 @@ def _round(x: float) -> int:
 floor = int_builtin(
     "floor(n: any) -> any",
     math.floor,
-    "Return the greatest int not above `n`.",
+    "Return the greatest int that isn't above `n`.",
     "[floor(1.8), floor(-1.2)]  // [1, -2]",
 )
 ceil = int_builtin(
     "ceil(n: any) -> any",
     math.ceil,
-    "Return the least int not below `n`.",
+    "Return the smallest int that isn't below `n`.",
     "[ceil(1.2), ceil(-1.2)]  // [2, -1]",
 )
 
 
 @builtin("round(n: any, digits?: int) -> any")
 def round_away(vm: Vm, n: Value, digits: int | None = None) -> Value:
-    """Return the nearest int, or with `digits` the nearest number of so many decimal places.
+    """Return the nearest int, or with `digits` the nearest number with so many decimal places.
 
     Halves go away from zero, and a float counts as the decimal number that it is shown as: `round(2.675, 2)`
     is 2.68. Negative `digits` are tens, hundreds, …; an int stays one. Without `digits` it fails for
@@ -160,7 +160,7 @@ def format_number(vm: Vm, n: Value, opts: Value = ABSENT) -> str | None:
 
 @builtin("pow(base: any, exponent: any) -> any")
 def power(vm: Vm, base: Value, exponent: Value) -> Value:
-    """`base` to the `exponent`: an int for ints that give one in 64 bits, otherwise a float.
+    """Return `base` to the `exponent`: an int for ints whose result fits 64 bits, otherwise a float.
 
     Example: [pow(2, 10), pow(2, -1)]  // [1024, 0.5]
     """
@@ -266,7 +266,7 @@ def atan2(vm: Vm, y: Value, x: Value) -> float | None:
 
 @builtin("sign(n: any) -> int | float | nil")
 def sign(vm: Vm, n: Value) -> Value:
-    """-1, 0 or 1, an int for floats too; NaN of NaN.
+    """Return -1, 0 or 1, as an int even for floats; NaN for NaN.
 
     Example: [sign(-2.5), sign(0), sign(9)]  // [-1, 0, 1]
     """
@@ -310,7 +310,7 @@ def mean(vm: Vm, items: Value) -> float:
 
 @builtin("median(items: list) -> float")
 def median(vm: Vm, items: Value) -> float:
-    """Return the middle item in order, or the mean of the two middle ones.
+    """Return the middle item of the sorted list, or the mean of the two middle ones.
 
     Example: median([9, 1, 4, 2])  // 3.0
     """
@@ -342,7 +342,7 @@ def variance(vm: Vm, items: Value, sample: Value) -> float:
 
 @builtin("stddev(items: list, sample: bool = false) -> float")
 def stddev(vm: Vm, items: Value, sample: Value) -> float:
-    """Return the square root of the `variance`.
+    """Return the standard deviation, the square root of the `variance`.
 
     Example: stddev([2, 4, 4, 4, 5, 5, 7, 9])  // 2.0
     """

@@ -33,7 +33,7 @@ def _name(path: str) -> str:
 
 @builtin("dirname(path: string) -> string", family="strings")
 def dirname(vm: Vm, path: str) -> str:
-    """Return the path without its last component; `""` if that was all.
+    """Return the path without its last component; `""` if there is no other.
 
     Example: dirname("notes/today.md")  // "notes"
     """
@@ -61,7 +61,7 @@ def extname(vm: Vm, path: str) -> str:
 
 @builtin("path_join(...parts: any) -> string", family="files")
 def path_join(vm: Vm, *parts: Value) -> str:
-    """Return the parts as one path; an absolute part replaces what is before it.
+    """Join the parts to one path; an absolute part replaces what is before it.
 
     Example: path_join("notes", "2024", "may.md")  // "notes/2024/may.md"
     """
@@ -70,7 +70,7 @@ def path_join(vm: Vm, *parts: Value) -> str:
 
 @builtin("temp_dir() -> string", family="files")
 def temp_dir(vm: Vm) -> str:
-    """Return the directory of the system for files that don't last.
+    """Return the system's directory for temporary files.
 
     Example: path_is_absolute(temp_dir())  // true
     """
@@ -82,7 +82,7 @@ def temp_dir(vm: Vm) -> str:
 
 @builtin("path_parts(path: string) -> dict", family="paths")
 def path_parts(vm: Vm, path: str) -> dict[str, Value]:
-    """`{dir, file, stem, ext, segments}`; `ext` has its dot.
+    """Return `{dir, file, stem, ext, segments}`; `ext` includes its dot.
 
     Example: path_parts("notes/today.md").stem  // "today"
     """
@@ -134,7 +134,7 @@ def path_extension(vm: Vm, path: str) -> str:
 
 @builtin("path_with_extension(path: string, ext: string) -> string", family="paths")
 def path_with_extension(vm: Vm, path: str, ext: str) -> str:
-    """Return the path with another last extension, given with or without its dot; `""` takes it away.
+    """Return the path with another last extension, given with or without its dot; `""` removes it.
 
     Example: path_with_extension("today.md", "html")  // "today.html"
     """
@@ -173,7 +173,7 @@ def path_is_relative(vm: Vm, path: str) -> bool:
 
 @builtin("path_normalize(path: string) -> string", family="paths")
 def path_normalize(vm: Vm, path: str) -> str:
-    """Return the path without `.`, `//` and the `..` that can be done without; `.` if nothing is left.
+    """Return the path without `.`, `//` and redundant `..`; `.` if nothing is left.
 
     Example: path_normalize("a/./b//../c")  // "a/c"
     """
@@ -182,7 +182,7 @@ def path_normalize(vm: Vm, path: str) -> str:
 
 @builtin("path_relative_to(path: string, base: string) -> string | nil", family="paths")
 def path_relative_to(vm: Vm, path: str, base: str) -> str | None:
-    """Return the way from `base` to the path; nil when there is none that text can tell.
+    """Return the path relative to `base`, or nil if the texts alone can't tell.
 
     Example: [path_relative_to("/a/b/c", "/a"), path_relative_to("/a/b", "/a/c")]  // ["b/c", "../b"]
     """

@@ -46,7 +46,7 @@ def rng_seed(vm: Vm, seed: Value) -> Rng:
 
 @builtin("random(rng?: rng) -> float", family="math")
 def random_float(vm: Vm, rng: Value) -> float:
-    """Return a float from 0 up to but not including 1.
+    """Return a float from 0 up to, but not including, 1.
 
     Example:
         let x = random()
@@ -57,7 +57,7 @@ def random_float(vm: Vm, rng: Value) -> float:
 
 @builtin("random_int(rng?: rng, min: int, max: int) -> int?", family="math", counted=True)
 def random_int(vm: Vm, rng: Value = ABSENT, min: Value = ABSENT, max: Value = ABSENT) -> int | None:
-    """Return an int from `min` to `max`, both included; nil if `max` is below `min`.
+    """Return an int from `min` to `max`, inclusive; nil if `max` is below `min`.
 
     Example: [1, 2, 3, 4, 5, 6].contains(random_int(1, 6))  // true
     """
@@ -72,7 +72,7 @@ def random_int(vm: Vm, rng: Value = ABSENT, min: Value = ABSENT, max: Value = AB
 
 @builtin("random_choice(rng?: rng, items: list) -> any", family="math", counted=True)
 def random_choice(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> Value:
-    """Return one of the items; nil unless given a non-empty list.
+    """Return one of the items; nil for anything but a non-empty list.
 
     Example: ["red", "blue"].contains(random_choice(["red", "blue"]))  // true
     """
@@ -82,7 +82,7 @@ def random_choice(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> Value:
 
 @builtin("random_shuffle(rng?: rng, items: list) -> list?", family="math", counted=True)
 def random_shuffle(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> list[Value] | None:
-    """Return the items in a random order, as a new list; nil unless given a list.
+    """Return the items in random order, as a new list; nil for anything but a list.
 
     Example: random_shuffle(rng_seed(1), [1, 2, 3]).sort()  // [1, 2, 3]
     """
@@ -121,7 +121,7 @@ def _parsed(text: str) -> uuid.UUID | None:
 @builtin("uuid_v7() -> string", family="io")
 @builtin("uuid() -> string", family="io")
 def new_uuid(vm: Vm) -> str:
-    """Return a new UUID, version 7: later ones sort after earlier ones.
+    """Return a new UUID of version 7; later ones sort after earlier ones.
 
     Example: uuid() < uuid_v7()  // true
     """
@@ -145,7 +145,7 @@ def uuid_v5(vm: Vm, namespace: Value = ABSENT, name: Value = ABSENT) -> str:
 
 @builtin("uuid_parse(s: string) -> string | nil", family="io")
 def uuid_parse(vm: Vm, s: str) -> str | None:
-    """Return the canonical spelling of a UUID (braced, `urn:uuid:`, without hyphens …); nil for others.
+    """Return the canonical form of a UUID (braced, `urn:uuid:`, without hyphens …); nil for anything else.
 
     Example: uuid_parse("{C56A4180-65AA-42EC-A945-5FD21DEC0538}")  // "c56a4180-65aa-42ec-a945-5fd21dec0538"
     """
@@ -155,7 +155,7 @@ def uuid_parse(vm: Vm, s: str) -> str | None:
 
 @builtin("uuid_nil() -> string", family="io")
 def uuid_nil(vm: Vm) -> str:
-    """Return the UUID of zeros.
+    """Return the UUID of all zeros.
 
     Example: uuid_nil()  // "00000000-0000-0000-0000-000000000000"
     """

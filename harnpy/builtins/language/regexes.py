@@ -113,7 +113,7 @@ def regex_match(vm: Vm, pattern: str | None, text: str | None, flags: str | None
 
 @builtin("regex_captures(pattern?: string, text?: string) -> list")
 def regex_captures(vm: Vm, pattern: str | None, text: str | None) -> list[Value]:
-    r"""For each match `{match, groups}`, and under its own name every named group that took part.
+    r"""Return `{match, groups}` for each match, and under its own name every named group that took part.
 
     `groups` has all groups in order, nil for one that took no part.
 
@@ -132,7 +132,7 @@ def regex_captures(vm: Vm, pattern: str | None, text: str | None) -> list[Value]
 @builtin("regex_replace(pattern?: string, replacement?: string, text?: string) -> string?")
 @builtin("regex_replace_all(pattern?: string, replacement?: string, text?: string) -> string?")
 def regex_replace(vm: Vm, pattern: str | None, replacement: str | None, text: str | None) -> str | None:
-    r"""`text` with every match replaced.
+    r"""Return `text` with every match replaced.
 
     In `replacement`, `$1`, `$name` and `${name}` stand for a group (`$0`: the match), `$$` for a dollar.
 
@@ -146,7 +146,7 @@ def regex_replace(vm: Vm, pattern: str | None, replacement: str | None, text: st
 
 @builtin("regex_split(text?: string, pattern?: string, flags?: string) -> list?")
 def regex_split(vm: Vm, text: str | None, pattern: str | None, flags: str | None) -> list[str] | None:
-    r"""Return the pieces of `text` between the matches, empty ones too. The text is the first argument.
+    r"""Return the pieces of `text` between the matches, including empty ones. The text is the first argument.
 
     Example: regex_split("a, b;c", r"[,;]\s*")  // ["a", "b", "c"]
     """
@@ -169,7 +169,7 @@ def _graphemes(s: str) -> list[str]:
 
 @builtin('unicode_normalize(s: string, form: string = "NFC") -> string')
 def unicode_normalize(vm: Vm, s: str, form: str) -> str:
-    """`s` in the normal form `NFC`, `NFD`, `NFKC` or `NFKD` (any case).
+    """Return `s` in the normal form `NFC`, `NFD`, `NFKC` or `NFKD` (in any case).
 
     Example: len(unicode_normalize("é", "NFD"))  // 2
     """
@@ -189,7 +189,7 @@ def unicode_graphemes(vm: Vm, s: str) -> list[str]:
 
 @builtin('str_pad(s: string, width: int = 0, fill: string = " ", side: string = "right") -> string')
 def str_pad(vm: Vm, s: str, width: int, fill: str, side: str) -> str:
-    """`s` padded with the first grapheme of `fill` to `width` graphemes, on `side`.
+    """Return `s` padded with the first grapheme of `fill` to `width` graphemes, on `side`.
 
     `side` is `left`, `right` or `both`; of an odd number of fills one more goes right.
 

@@ -62,7 +62,7 @@ builtin = partial(declare, family="json_schema", counted=True)
 
 @builtin("schema_of(x: any) -> dict")
 def schema_of(vm: Vm, x: Value = None) -> Schema:
-    """Return the schema of a type that the file declares with `type`; a schema dict is returned unchanged.
+    """Return the schema of a type that the file declares with `type`; return a schema dict unchanged.
 
     Example: schema_of({type: "string"})  // {type: "string"}
     """
@@ -76,9 +76,9 @@ def schema_of(vm: Vm, x: Value = None) -> Schema:
 
 @builtin("schema_check<T>(data: any, schema: Schema<T>) -> Result<T, any>")
 def schema_check(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> EnumValue:
-    """`Ok` of the value, normalised, or `Err` of `{message, errors, value}` when it doesn't fit the schema.
+    """Return `Ok` of the normalised value, or `Err` of `{message, errors, value}` if it doesn't fit.
 
-    `message` is the first of the `errors`; `value` is the data as far as it fits.
+    `message` is the first of the `errors`; `value` is the part of the data that fits.
 
     Example:
         unwrap_err(schema_check("x", {type: "int"})).message  // "at root: expected type 'int', got 'string'"
@@ -88,7 +88,7 @@ def schema_check(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> EnumVa
 
 @builtin("schema_parse<T>(data: any, schema: Schema<T>) -> Result<T, any>")
 def schema_parse(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> EnumValue:
-    """As `schema_check`, with the `default` of every key that is missing filled in.
+    """Do what `schema_check` does, and fill in the `default` of every missing key.
 
     Example: unwrap(schema_parse({}, {properties: {port: {type: "int", default: 80}}}))  // {port: 80}
     """
@@ -130,7 +130,7 @@ def is_type(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> bool:
 def schema_expect(
     vm: Vm, data: Value = ABSENT, schema: Value = ABSENT, apply_defaults: Value = False
 ) -> Value:
-    """Return the value, normalised; throws all errors, joined with `; `, when it doesn't fit the schema.
+    """Return the normalised value; throw all errors, joined with `; `, if it doesn't fit the schema.
 
     Example: schema_expect({name: "Ada"}, {type: "dict", required: ["name"]})  // {name: "Ada"}
     """
@@ -143,7 +143,7 @@ def schema_expect(
 
 @builtin("json_validate(data: any, schema: dict) -> bool")
 def json_validate(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> bool:
-    """True; throws all errors, joined with `; `, when the data doesn't fit the schema.
+    """Return true; throw all errors, joined with `; `, if the data doesn't fit the schema.
 
     Example: json_validate(5, {type: "int", min: 1})  // true
     """
@@ -162,7 +162,7 @@ def _checked(vm: Vm, data: Value, schema: Value, *, defaults: bool = False) -> C
 
 @builtin("schema_to_json_schema(schema: dict) -> dict")
 def schema_to_json_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
-    """Return the schema in the spelling of JSON Schema.
+    """Convert the schema to JSON Schema.
 
     Example: schema_to_json_schema({type: "int", min: 1})  // {type: "integer", minimum: 1.0}
     """
@@ -174,7 +174,7 @@ def schema_to_json_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
 
 @builtin("schema_to_openapi_schema(schema: dict) -> dict")
 def schema_to_openapi_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
-    """Return the schema in the spelling of OpenAPI 3.0: `nullable` is a key.
+    """Convert the schema to OpenAPI 3.0, where `nullable` is a key.
 
     Example: schema_to_openapi_schema({type: "int", nullable: true})  // {type: "integer", nullable: true}
     """
@@ -186,7 +186,7 @@ def schema_to_openapi_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
 
 @builtin("schema_from_json_schema(schema: dict) -> dict")
 def schema_from_json_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
-    """Return a JSON Schema in the canonical spelling; what that doesn't know is left out.
+    """Convert a JSON Schema to the canonical form; drop what that can't express.
 
     Example: schema_from_json_schema({type: "string", maxLength: 3})  // {type: "string", max_length: 3}
     """
@@ -196,7 +196,7 @@ def schema_from_json_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
 
 @builtin("schema_from_openapi_schema(schema: dict) -> dict")
 def schema_from_openapi_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
-    """Return a schema of OpenAPI in the canonical spelling; what that doesn't know is left out.
+    """Convert an OpenAPI schema to the canonical form; drop what that can't express.
 
     Example: schema_from_openapi_schema({type: "integer", nullable: true})  // {type: "int", nullable: true}
     """
@@ -226,7 +226,7 @@ def schema_partial(vm: Vm, schema: Value = ABSENT) -> Schema:
 
 @builtin("schema_pick(schema: dict, keys: list) -> dict")
 def schema_pick(vm: Vm, schema: Value = ABSENT, keys: Value = ABSENT) -> Schema:
-    """Return the schema with those of its properties alone.
+    """Return the schema with only those properties.
 
     Example: schema_pick({properties: {a: {}, b: {}}, required: ["b"]}, ["a"])  // {properties: {a: {}}}
     """

@@ -35,7 +35,7 @@ _NO_METRICS = {
 
 @builtin("mailbox_open(name: any, capacity: int = 256) -> dict")
 def mailbox_open(vm: Vm, name: Value = ABSENT, capacity: Value = DEFAULT_CAPACITY) -> Value:
-    """Open a mailbox, made on first use with room for `capacity` messages; returns its handle.
+    """Open a mailbox, created on first use with room for `capacity` messages; return its handle.
 
     `name`: a name, or `{name, scope?, capacity?, tenant_id?}`. The default scope is `task_group`.
 
@@ -56,7 +56,7 @@ def mailbox_open(vm: Vm, name: Value = ABSENT, capacity: Value = DEFAULT_CAPACIT
 
 @builtin("mailbox_lookup(target: any) -> dict | nil")
 def mailbox_lookup(vm: Vm, target: Value = ABSENT) -> Value:
-    """Return the handle of a mailbox that is open somewhere; nil when there is none of that name.
+    """Return the handle of an open mailbox, or nil if there is none with that name.
 
     Example: mailbox_lookup("no such mailbox")  // nil
     """
@@ -66,7 +66,7 @@ def mailbox_lookup(vm: Vm, target: Value = ABSENT) -> Value:
 
 @builtin("mailbox_send(target: any, value: any) -> bool")
 def mailbox_send(vm: Vm, target: Value = ABSENT, value: Value = ABSENT) -> bool:
-    """Put a message into a mailbox, waiting while it is full; false when it is closed or does not exist.
+    """Put a message into a mailbox, waiting while it is full; false if it is closed or doesn't exist.
 
     Example:
         mailbox_open("tray")
@@ -79,7 +79,7 @@ def mailbox_send(vm: Vm, target: Value = ABSENT, value: Value = ABSENT) -> bool:
 
 @builtin("mailbox_receive(target: any) -> any")
 def mailbox_receive(vm: Vm, target: Value = ABSENT) -> Value:
-    """Return the next message of a mailbox, waited for; nil when it is closed and drained or does not exist.
+    """Wait for the next message of a mailbox; nil once it is closed and empty, or if it doesn't exist.
 
     Example:
         mailbox_open("post")
@@ -92,7 +92,7 @@ def mailbox_receive(vm: Vm, target: Value = ABSENT) -> Value:
 
 @builtin("mailbox_try_receive(target: any) -> any")
 def mailbox_try_receive(vm: Vm, target: Value = ABSENT) -> Value:
-    """Return the next message of a mailbox, or nil when none is ready; never waits.
+    """Return the next message of a mailbox, or nil without waiting.
 
     Example:
         mailbox_open("empty")
@@ -104,7 +104,7 @@ def mailbox_try_receive(vm: Vm, target: Value = ABSENT) -> Value:
 
 @builtin("mailbox_close(target: any) -> bool")
 def mailbox_close(vm: Vm, target: Value = ABSENT) -> bool:
-    """Close a mailbox for new messages; those in it can still be received. True if it was open.
+    """Close a mailbox to new messages; those in it can still be received. True if it was open.
 
     Example:
         mailbox_open("inbox")
@@ -119,7 +119,7 @@ def mailbox_close(vm: Vm, target: Value = ABSENT) -> bool:
 
 @builtin("mailbox_metrics(target: any) -> dict")
 def mailbox_metrics(vm: Vm, target: Value = ABSENT) -> Value:
-    """`{capacity, depth, sent_count, received_count, failed_send_count, closed}`.
+    """Return `{capacity, depth, sent_count, received_count, failed_send_count, closed}`.
 
     Example:
         mailbox_open("letters")
@@ -152,7 +152,7 @@ class Maps(dict[tuple[str, str], SharedMap]):
 
 @builtin("shared_cell(key: any, initial?: any) -> dict")
 def shared_cell(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
-    """Open a cell for one value, made on first use with `initial`; returns its handle.
+    """Open a cell for one value, created on first use with `initial`; return its handle.
 
     `key`: a name, or `{key, scope?, initial?, tenant_id?}`. The default scope is `task_group`.
 
@@ -169,7 +169,7 @@ def shared_cell(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
 
 @builtin("shared_get(handle: any) -> any")
 def shared_get(vm: Vm, handle: Value = ABSENT) -> Value:
-    """Return the value of a cell; nil when there is none.
+    """Return the value of a cell, or nil if the cell doesn't exist.
 
     Example: shared_get(shared_cell("limit", 10))  // 10
     """
@@ -178,7 +178,7 @@ def shared_get(vm: Vm, handle: Value = ABSENT) -> Value:
 
 @builtin("shared_set(handle: any, value: any) -> any")
 def shared_set(vm: Vm, handle: Value = ABSENT, value: Value = None) -> Value:
-    """Store `value` in a cell; returns the former one.
+    """Store `value` in a cell; return the former value.
 
     Example:
         let cell = shared_cell("state", "idle")
@@ -201,9 +201,9 @@ def shared_snapshot(vm: Vm, handle: Value = ABSENT) -> Value:
 
 @builtin("shared_cas(handle: any, expected: any, new: any) -> bool")
 def shared_cas(vm: Vm, handle: Value = ABSENT, expected: Value = ABSENT, new: Value = ABSENT) -> bool:
-    """Store `new` in a cell if its value equals `expected`; false if not.
+    """Store `new` in a cell if its value equals `expected`; return whether it did.
 
-    `expected` may be a snapshot: then nothing may have been written since it was taken.
+    `expected` may be a snapshot; then the result is false if anything was written since.
 
     Example:
         let cell = shared_cell("owner")
@@ -216,7 +216,7 @@ def shared_cas(vm: Vm, handle: Value = ABSENT, expected: Value = ABSENT, new: Va
 
 @builtin("shared_map(key: any, initial?: dict) -> dict")
 def shared_map(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
-    """Open a map, made on first use with the entries of `initial`; returns its handle.
+    """Open a map, created on first use with the entries of `initial`; return its handle.
 
     `key`: a name, or `{key, scope?, initial?, tenant_id?}`. The default scope is `task_group`.
 
@@ -236,7 +236,7 @@ def shared_map(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
 
 @builtin("shared_map_get(handle: any, key: any, default?: any) -> any")
 def shared_map_get(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT, default: Value = None) -> Value:
-    """Return the entry under `key`, else `default`.
+    """Return the entry under `key`, or `default`.
 
     Example: shared_map_get(shared_map("nothing"), "tea", 0)  // 0
     """
@@ -246,7 +246,7 @@ def shared_map_get(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT, default:
 
 @builtin("shared_map_set(handle: any, key: any, value: any) -> any")
 def shared_map_set(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT, value: Value = ABSENT) -> Value:
-    """Store `value` under `key`; returns the former one, else nil.
+    """Store `value` under `key`; return the former value, or nil.
 
     Example:
         let m = shared_map("ages")
@@ -259,7 +259,7 @@ def shared_map_set(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT, value: V
 
 @builtin("shared_map_delete(handle: any, key: any) -> any")
 def shared_map_delete(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT) -> Value:
-    """Remove the entry under `key`; returns its value, else nil.
+    """Remove the entry under `key`; return its value, or nil.
 
     Example:
         let m = shared_map("drawer", {a: 1})
@@ -299,7 +299,7 @@ def shared_map_cas(
     expected: Value = ABSENT,
     new: Value = ABSENT,
 ) -> bool:
-    """Store `new` under `key` if the entry equals `expected`, nil standing for none; false if not.
+    """Store `new` under `key` if the entry equals `expected` (nil: no entry); return whether it did.
 
     A `new` of nil removes the entry. `expected` may be a snapshot: then nothing may have been written to the
     map since it was taken.
@@ -315,7 +315,7 @@ def shared_map_cas(
 
 @builtin("shared_metrics(handle?: any) -> dict | list")
 def shared_metrics(vm: Vm, handle: Value = None) -> Value:
-    """Return how often a cell, map or mailbox was used; without a handle a list of all of them.
+    """Return how often a cell, map or mailbox was used; without a handle, a list of all of them.
 
     Example: shared_metrics(shared_cell("gauge", 1)).version >= 0  // true
     """

@@ -36,7 +36,7 @@ _LONGEST_WAIT_MS = 2**63
 
 @builtin("stream.map(s: any, f: callable) -> iter")
 def stream_map(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
-    """`f(item)` of every item.
+    """Return `f(item)` of every item.
 
     Example: stream.map([1, 2], { n -> n * 10 }).to_list()  // [10, 20]
     """
@@ -54,7 +54,7 @@ def stream_filter(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
 
 @builtin("stream.tap(s: any, f: callable) -> iter")
 def stream_tap(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
-    """Return the items as they are, calling `f(item)` on each as it is pulled.
+    """Return the items unchanged, and call `f(item)` on each as it is read.
 
     Example: stream.tap([1, 2], { n -> print(n) }).count()  // prints 12
     """
@@ -70,7 +70,7 @@ def stream_tap(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
 
 @builtin("stream.scan(s: any, init: any, f: callable) -> iter")
 def stream_scan(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSENT) -> Iter:
-    """Every `acc = f(acc, item)`, beginning with `init`, which is not among them.
+    """Return every `acc = f(acc, item)`, beginning with `init`, which is not included.
 
     Example: stream.scan([1, 2, 3], 0, { sum, n -> sum + n }).to_list()  // [1, 3, 6]
     """
@@ -105,7 +105,7 @@ def stream_take_until(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
 
 @builtin("stream.zip(a: any, b: any) -> iter")
 def stream_zip(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, *surplus: Value) -> Iter:
-    """Pairs of items of both, until either ends.
+    """Return pairs of items from both, until either ends.
 
     Example: stream.zip([1, 2], "ab").map({ p -> [p.first, p.second] }).to_list()  // [[1, "a"], [2, "b"]]
     """
@@ -139,7 +139,7 @@ def stream_interleave(vm: Vm, *sources: Value) -> Iter:
 
 @builtin("stream.race(...sources: any) -> iter")
 def stream_race(vm: Vm, *sources: Value) -> Iter:
-    """Return the items of the first source that has one, the leftmost of several; the others are dropped.
+    """Return the items of the first source that has one (the leftmost of several); drop the other sources.
 
     Example: stream.race([1, 2], ["a", "b"]).to_list()  // [1, 2]
     """
@@ -161,7 +161,7 @@ _MOST_COPIES = 1 << 14
 
 @builtin("stream.broadcast(s: any, n: int) -> list")
 def stream_broadcast(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> list[Iter]:
-    """`n` iterators that each deliver every item; what a slower one has not read is kept.
+    """Return `n` iterators that each deliver every item; items are kept until the slowest has read them.
 
     Example:
         let copies = stream.broadcast([1, 2], 2)
@@ -188,7 +188,7 @@ def stream_broadcast(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> list[Iter]
 
 @builtin("stream.throttle(s: any, per_sec: any) -> iter")
 def stream_throttle(vm: Vm, s: Value = ABSENT, per_sec: Value = ABSENT) -> Iter:
-    """Return the items with a pause between them, so that at most `per_sec` come in a second.
+    """Return the items with pauses between them, at most `per_sec` in a second.
 
     Example: stream.throttle([1, 2], 100).to_list()  // [1, 2]
     """
@@ -208,7 +208,7 @@ def stream_throttle(vm: Vm, s: Value = ABSENT, per_sec: Value = ABSENT) -> Iter:
 
 @builtin("stream.debounce(s: any, window_ms: int) -> iter")
 def stream_debounce(vm: Vm, s: Value = ABSENT, window_ms: Value = ABSENT) -> Iter:
-    """Only the last of the items that arrive within `window_ms` of the first.
+    """Return only the last of the items that arrive within `window_ms` of the first.
 
     Example: stream.debounce([1, 2, 3], 10).to_list()  // [3]
     """
@@ -230,7 +230,7 @@ def stream_debounce(vm: Vm, s: Value = ABSENT, window_ms: Value = ABSENT) -> Ite
 
 @builtin("stream.collect(s: any, max: any = 10000) -> list")
 def stream_collect(vm: Vm, s: Value = ABSENT, max: Value = None) -> list[Value]:
-    """Return all items, which must not be more than `max`: an int, or a dict `{max: n}`.
+    """Return all items; throw if there are more than `max`, an int or a dict `{max: n}`.
 
     Example:
         gen fn count() { emit 1

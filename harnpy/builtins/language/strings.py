@@ -58,7 +58,7 @@ def uppercase(vm: Vm, s: str) -> str:
 
 @builtin('split(s: string, sep: string = " ") -> list')
 def split(vm: Vm, s: str, sep: str) -> list[str]:
-    """Return the pieces of `s` between occurrences of `sep`, empty ones too.
+    """Return the pieces of `s` between occurrences of `sep`, including empty ones.
 
     The method `.split()` differs in its default: a comma.
 
@@ -69,7 +69,7 @@ def split(vm: Vm, s: str, sep: str) -> list[str]:
 
 @builtin('join(items: list, sep: string = "") -> string')
 def join(vm: Vm, items: Value, sep: str) -> str:
-    """Return the texts of the items with `sep` between them; `""` unless given a list.
+    """Return the texts of the items with `sep` between them; `""` for anything but a list.
 
     Example: join([1, 2, 3], "-")  // "1-2-3"
     """
@@ -116,7 +116,7 @@ def ends_with(vm: Vm, s: str, suffix: str) -> bool:
 
 @builtin("substring(s: string, start: int = 0, length?: int) -> string")
 def substring(vm: Vm, s: str, start: int, length: int | None) -> str:
-    """Return `length` characters of `s` from `start` on, all the rest without `length`.
+    """Return `length` characters of `s` from `start` on; without `length`, all the rest.
 
     The method `.substring()` differs: its second argument is an end index. Negative numbers read as 0.
 
@@ -274,7 +274,7 @@ def lowercase_first(vm: Vm, s: str) -> str:
 
 @builtin("title_case(s: string) -> string")
 def title_case(vm: Vm, s: str) -> str:
-    """Return every word with its first character in upper case and the rest in lower case.
+    """Return `s` with the first character of every word in upper case and the rest in lower case.
 
     Example: title_case("the old MAN")  // "The Old Man"
     """

@@ -153,7 +153,7 @@ _TOPIC = "supervisor.lifecycle"
 
 @builtin("supervisor_start(spec: dict) -> dict")
 def supervisor_start(vm: Vm, spec: Value = ABSENT) -> Value:
-    """Run closures as tasks that are restarted when they fail; returns a handle at once.
+    """Run closures as tasks that are restarted when they fail; return a handle at once.
 
     `spec`: `children` (`{name, kind, task, restart, active_lease}` each), `id`, `name`, `strategy`
     (`one_for_one`, `one_for_all`, `rest_for_one`, `escalate_to_parent`), `restart`, `shutdown_ms`.
@@ -200,7 +200,7 @@ def supervisor_state(vm: Vm, supervisor: Value = ABSENT) -> Value:
 
 @builtin("supervisor_metrics(supervisor: any) -> dict")
 def supervisor_metrics(vm: Vm, supervisor: Value = ABSENT) -> Value:
-    """Return how often children were `{started, stopped, failed, restarted, suppressed, escalated}`.
+    """Return how many children were `{started, stopped, failed, restarted, suppressed, escalated}`.
 
     Example:
         let s = supervisor_start({children: [{name: "poll", task: { info -> sleep(1h) }}]})
@@ -225,7 +225,7 @@ def supervisor_events(vm: Vm, supervisor: Value = ABSENT) -> Value:
 
 @builtin("supervisor_stop(supervisor: any, timeout?: any) -> dict")
 def supervisor_stop(vm: Vm, supervisor: Value = ABSENT, timeout: Value = None) -> Value:
-    """Ask all children to end, wait for them, abort those that have not ended in time; the final state.
+    """Ask all children to end, wait, and abort those that haven't ended in time; return the final state.
 
     `timeout`: ms or a duration; the default is the spec's `shutdown_ms`.
 

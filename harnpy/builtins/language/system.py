@@ -149,7 +149,7 @@ def required(params: Dict, key: str) -> Value:
 
 @builtin("exec(cmd: string, ...args: any) -> dict", family="process", counted=True, guarded=True)
 def exec_(vm: Vm, cmd: Value = ABSENT, *args: Value) -> Value:
-    r"""Run a program, without a shell: `{stdout, stderr, status, success}`. A failure is not an error.
+    r"""Run a program without a shell: `{stdout, stderr, status, success}`. A failure is not an error.
 
     Example: exec("echo", "hello").stdout  // "hello\n"
     """
@@ -162,7 +162,7 @@ def exec_(vm: Vm, cmd: Value = ABSENT, *args: Value) -> Value:
     "exec_at(dir: string, cmd: string, ...args: any) -> dict", family="process", counted=True, guarded=True
 )
 def exec_at(vm: Vm, dir: Value = ABSENT, cmd: Value = ABSENT, *args: Value) -> Value:
-    """Run a program in a directory, relative to the worker's, else to that of the script.
+    """Run a program in a directory, relative to the worker's, or else to the script's.
 
     Example:
         mkdir("box")
@@ -243,7 +243,7 @@ process_builtin = partial(declare, family="process")
 
 @process_builtin("env(name: string) -> string | nil")
 def env(vm: Vm, name: str) -> str | None:
-    """Return the value of an environment variable; one of the running task's own comes first.
+    """Return the value of an environment variable; the running task's own values take precedence.
 
     Example: env("NO_SUCH_VARIABLE")  // nil
     """
@@ -266,7 +266,7 @@ def _first_set(vm: Vm, *names: str) -> str:
 
 @process_builtin("username() -> string")
 def username(vm: Vm) -> str:
-    """Return the name of the user: `USER`, `USERNAME`, or that of the process's account.
+    """Return the user's name: `USER`, `USERNAME`, or that of the process's account.
 
     Example: len(username()) > 0  // true
     """
@@ -275,7 +275,7 @@ def username(vm: Vm) -> str:
 
 @process_builtin("hostname() -> string")
 def hostname(vm: Vm) -> str:
-    """Return the name of the machine: `HOSTNAME`, `COMPUTERNAME`, or what the system calls it.
+    """Return the machine's name: `HOSTNAME`, `COMPUTERNAME`, or what the system reports.
 
     Example: len(hostname()) > 0  // true
     """
@@ -284,7 +284,7 @@ def hostname(vm: Vm) -> str:
 
 @process_builtin("home_dir() -> string")
 def home_dir(vm: Vm) -> str:
-    """Return the user's directory: `HOME`, `USERPROFILE`, or `""`.
+    """Return the user's home directory: `HOME`, `USERPROFILE`, or `""`.
 
     Example: path_is_absolute(home_dir())  // true
     """
@@ -293,7 +293,7 @@ def home_dir(vm: Vm) -> str:
 
 @process_builtin("platform() -> string")
 def platform(vm: Vm) -> str:
-    """Return the system: `linux`, `darwin` or `windows`.
+    """Return the operating system: `linux`, `darwin` or `windows`.
 
     Example: ["linux", "darwin", "windows"].contains(platform())  // true
     """
@@ -311,7 +311,7 @@ def arch(vm: Vm) -> str:
 
 @process_builtin("pid() -> int")
 def pid(vm: Vm) -> int:
-    """Return the number of the process.
+    """Return the id of the process.
 
     Example: pid() > 0  // true
     """
@@ -321,7 +321,7 @@ def pid(vm: Vm) -> int:
 @process_builtin("cwd() -> string")
 @process_builtin("execution_root() -> string")
 def execution_root(vm: Vm) -> str:
-    """Return the directory that relative paths are relative to, and that programs are run in.
+    """Return the directory for relative paths, in which commands run.
 
     Example: execution_root() == cwd()  // true
     """
@@ -340,7 +340,7 @@ def source_dir(vm: Vm) -> str:
 
 @process_builtin("project_root() -> string?")
 def project_root(vm: Vm) -> str | None:
-    """Return the nearest directory that has a `harn.toml`, from the task's own or the program's upwards.
+    """Return the nearest directory with a `harn.toml`, from the task's own or the program's upwards.
 
     Example: project_root()  // nil
     """
@@ -350,7 +350,7 @@ def project_root(vm: Vm) -> str | None:
 
 @process_builtin("runtime_paths() -> dict")
 def runtime_paths(vm: Vm) -> dict[str, Value]:
-    """Return the places where the runtime keeps its files.
+    """Return the paths where the runtime keeps its files.
 
     `{execution_root, asset_root, state_root, run_root, worktree_root}`
 

@@ -53,7 +53,7 @@ def runtime_context_values(vm: Vm) -> dict[str, Value]:
 
 @builtin("runtime_context_get(key: string, default?: any) -> any", family="concurrency", counted=True)
 def runtime_context_get(vm: Vm, key: Value = None, default: Value = None) -> Value:
-    """Return the value under `key`, else `default`.
+    """Return the running task's value under `key`, or `default`.
 
     Example: runtime_context_get("language", "en")  // "en"
     """
@@ -62,7 +62,7 @@ def runtime_context_get(vm: Vm, key: Value = None, default: Value = None) -> Val
 
 @builtin("runtime_context_set(key: string, value: any) -> any", family="concurrency", counted=True)
 def runtime_context_set(vm: Vm, key: Value = None, value: Value = None) -> Value:
-    """Set the running task's value under `key`; returns the former value, else nil.
+    """Set the running task's value under `key`; return the former value, or nil.
 
     Example:
         runtime_context_set("user", "ada")
@@ -76,7 +76,7 @@ def runtime_context_set(vm: Vm, key: Value = None, value: Value = None) -> Value
 
 @builtin("runtime_context_clear(key: string) -> any", family="concurrency", counted=True)
 def runtime_context_clear(vm: Vm, key: Value = None) -> Value:
-    """Remove the running task's value under `key`; returns the former value, else nil.
+    """Remove the running task's value under `key`; return the former value, or nil.
 
     Example:
         runtime_context_set("user", "ada")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @builtin("await(handle: any) -> any", family="concurrency")
 def await_(vm: Vm, handle: AnyValue) -> AnyValue:
-    """Wait for a task: its value or its error. Anything else is returned as it is. Spec: 05 §2.
+    """Wait for a task; return its value or throw its error. Anything else is returned unchanged. Spec: 05 §2.
 
     Example:
         let task = spawn { 6 * 7 }
@@ -44,7 +44,7 @@ def await_(vm: Vm, handle: AnyValue) -> AnyValue:
 
 @builtin("cancel(handle: task_handle) -> nil", family="concurrency")
 def cancel(vm: Vm, handle: AnyValue) -> None:
-    """Abort a task at once; none of its code runs again. Spec: 05 §2.
+    """Abort a task at once; no more of its code runs. Spec: 05 §2.
 
     Example:
         let task = spawn { sleep(1h) }
@@ -55,7 +55,7 @@ def cancel(vm: Vm, handle: AnyValue) -> None:
 
 @builtin("cancel_graceful(handle: task_handle, timeout: any = 5000) -> Result", family="concurrency")
 def cancel_graceful(vm: Vm, handle: AnyValue, timeout: AnyValue) -> AnyValue:
-    """Ask a task to end, and abort it if it has not ended within `timeout` (ms or duration). Spec: 05 §2.
+    """Ask a task to end; abort it if it hasn't ended within `timeout` (ms or duration). Spec: 05 §2.
 
     Example:
         let task = spawn {
@@ -97,7 +97,7 @@ def exit_(vm: Vm, code: int) -> Never:
 
 @builtin("parallel_race(items: list, f: callable, options?: any) -> any", family="collections")
 def parallel_race(vm: Vm, items: AnyValue, f: AnyValue, options: AnyValue) -> AnyValue:
-    """Return the result of the first `f(item)` that succeeds; the other calls are aborted. Spec: 05 §3.7.
+    """Return the result of the first `f(item)` that succeeds; abort the other calls. Spec: 05 §3.7.
 
     An `Err` counts as a failure, an `Ok` is unwrapped. When all fail, one error lists all of them.
 
@@ -170,7 +170,7 @@ def channel(vm: Vm, name: str, capacity: int) -> Channel:
 
 @builtin("send(ch: channel, value: any) -> bool", family="concurrency", counted=True)
 def send(vm: Vm, ch: Value = ABSENT, value: Value = ABSENT) -> bool:
-    """Put a message into a channel, waiting while it is full; false when it is closed.
+    """Put a message into a channel, waiting while it is full; false if it is closed.
 
     Example:
         let ch = channel("jobs")
@@ -183,7 +183,7 @@ def send(vm: Vm, ch: Value = ABSENT, value: Value = ABSENT) -> bool:
 
 @builtin("receive(ch: channel) -> any", family="concurrency", counted=True)
 def receive(vm: Vm, ch: Value = ABSENT) -> Value:
-    """Return the next message of a channel, waited for; nil when it is closed and drained.
+    """Wait for the next message of a channel; nil once it is closed and empty.
 
     Example:
         let ch = channel("jobs")
@@ -195,7 +195,7 @@ def receive(vm: Vm, ch: Value = ABSENT) -> Value:
 
 @builtin("try_receive(ch: channel) -> any", family="concurrency", counted=True)
 def try_receive(vm: Vm, ch: Value = ABSENT) -> Value:
-    """Return the next message of a channel, or nil when none is ready; never waits.
+    """Return the next message of a channel, or nil without waiting.
 
     Example: try_receive(channel("jobs"))  // nil
     """
@@ -205,7 +205,7 @@ def try_receive(vm: Vm, ch: Value = ABSENT) -> Value:
 
 @builtin("close_channel(ch: channel) -> nil", family="concurrency", counted=True)
 def close_channel(vm: Vm, ch: Value = ABSENT) -> None:
-    """Close a channel for new messages; those already in it can still be received.
+    """Close a channel to new messages; those already in it can still be received.
 
     Example:
         let ch = channel("jobs")

@@ -95,7 +95,7 @@ def render_string(vm: Vm, template: str, bindings: Value) -> str:
 
 @builtin("render_with_provenance(path: string, bindings?: dict) -> dict", family="strings")
 def render_with_provenance(vm: Vm, path: str, bindings: Value) -> dict[str, Value]:
-    """`{text, template_uri, prompt_id, spans}`: a rendered file, and which directive produced which bytes.
+    """Return `{text, template_uri, prompt_id, spans}`: a rendered file, and the source of each part.
 
     Example:
         write_file("hi.prompt", "Hi {{ name }}")
@@ -114,7 +114,7 @@ def render_with_provenance(vm: Vm, path: str, bindings: Value) -> dict[str, Valu
 
 @builtin("prompt_mark_rendered(prompt_id: any) -> int", family="strings")
 def prompt_mark_rendered(vm: Vm, prompt_id: Value) -> int:
-    """Count a use of the prompt; returns how many there were so far.
+    """Count a use of the prompt; return the number of uses so far.
 
     Example:
         prompt_mark_rendered("greeting")

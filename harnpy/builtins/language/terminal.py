@@ -61,7 +61,7 @@ def eprintln(vm: Vm, msg: str) -> None:
 
 @builtin("capture_stderr_start() -> nil", family="io")
 def capture_stderr_start(vm: Vm) -> None:
-    """Keep what `eprint` and `eprintln` write from now on; an earlier capture is dropped.
+    """Capture what `eprint` and `eprintln` write from now on; an earlier capture is dropped.
 
     Example:
         capture_stderr_start()
@@ -73,7 +73,7 @@ def capture_stderr_start(vm: Vm) -> None:
 
 @builtin("capture_stderr_take() -> string", family="io")
 def capture_stderr_take(vm: Vm) -> str:
-    r"""End the capture, and return the captured text, `""` if there is none.
+    r"""End the capture and return the captured text, or `""`.
 
     Example:
         capture_stderr_start()
@@ -112,7 +112,7 @@ def read_in_time(vm: Vm, read: Callable[[float | None], Text]) -> Text:
 
 @builtin("read_line() -> string | nil")
 def read_line(vm: Vm) -> str | None:
-    r"""Return the next line of standard input without its end, or nil at the end of input.
+    r"""Return the next line of standard input without its line ending, or nil at the end of input.
 
     Example:
         mock_stdin("first\nsecond")
@@ -147,7 +147,7 @@ def read_stdin(vm: Vm) -> str:
 
 @builtin("prompt_user(msg: string) -> string | nil")
 def prompt_user(vm: Vm, msg: str) -> str:
-    """Print `msg`, then read a line of the real standard input; `""` at its end.
+    """Print `msg`, then read a line of the real standard input; return `""` at its end.
 
     White space at the line's end is removed.
 
@@ -273,7 +273,7 @@ def _styled(vm: Vm, text: str, code: int) -> str:
 
 @builtin("color(text: string, name: string) -> string")
 def color(vm: Vm, text: str, name: str) -> str:
-    """`text` in the colour `name` (`red`, `bright_blue`, `gray` …); unchanged if it is unknown.
+    """Return `text` in the colour `name` (`red`, `bright_blue`, `gray` …), unchanged if the name is unknown.
 
     Unchanged also where colour is off: see `set_color_mode`.
 
@@ -287,7 +287,7 @@ def color(vm: Vm, text: str, name: str) -> str:
 
 @builtin("bold(text: string) -> string")
 def bold(vm: Vm, text: str) -> str:
-    """`text` in bold, where colour is on.
+    """Return `text` in bold where colour is on.
 
     Example:
         set_color_mode("always")
@@ -298,7 +298,7 @@ def bold(vm: Vm, text: str) -> str:
 
 @builtin("dim(text: string) -> string")
 def dim(vm: Vm, text: str) -> str:
-    """`text` dimmed, where colour is on.
+    """Return `text` dimmed where colour is on.
 
     Example:
         set_color_mode("never")
@@ -309,7 +309,7 @@ def dim(vm: Vm, text: str) -> str:
 
 @builtin("set_color_mode(mode: string) -> nil")
 def set_color_mode(vm: Vm, mode: str) -> None:
-    """Colour `always`, `never`, or by `auto`: `FORCE_COLOR`, `NO_COLOR`, else on a terminal.
+    """Use colour `always`, `never`, or by `auto`: `FORCE_COLOR`, `NO_COLOR`, otherwise on a terminal.
 
     Example:
         set_color_mode("never")

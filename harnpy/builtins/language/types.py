@@ -49,7 +49,7 @@ def to_string(vm: Vm, value: Value) -> str:
 
 @builtin("to_int(value: any) -> int?", family="types")
 def to_int(vm: Vm, value: Value) -> int | None:
-    """Return an int, a float cut towards zero, or a string of digits, as an int; nil for anything else.
+    """Return an int, a truncated float, or a string of digits, as an int; nil for anything else.
 
     A float beyond 64 bits becomes the nearest limit, NaN 0.
 
@@ -102,7 +102,7 @@ def parsed_float(text: str) -> float | None:
 
 @builtin("to_list(value: any) -> list", family="types")
 def to_list(vm: Vm, value: Value) -> list[Value]:
-    """Return the items of a set in insertion order, a list itself, any other value as a list of one.
+    """Return the items of a set in insertion order, a list itself, and any other value as a list of one.
 
     Example: to_list(set(3, 1, 3))  // [3, 1]
     """
@@ -126,7 +126,7 @@ def length(vm: Vm, value: Value) -> int:
 
 @builtin("is_same(a: any, b: any) -> bool", family="types")
 def is_same(vm: Vm, a: Value, b: Value) -> bool:
-    """Return true if both are one list, dict, set, closure or pair; other values are the same when equal.
+    """Return true if both are the same list, dict, set, closure or pair; other values are compared with `==`.
 
     Example:
         let a = [1]
@@ -137,7 +137,7 @@ def is_same(vm: Vm, a: Value, b: Value) -> bool:
 
 @builtin("addr_of(value: any) -> string", family="types")
 def addr_of(vm: Vm, value: Value) -> str:
-    """Return a text that identifies a value among its type's: `list@<address>`, `int@42`, `builtin@len`.
+    """Return a text that identifies a value of its type: `list@<address>`, `int@42`, `builtin@len`.
 
     Example: addr_of(42)  // "int@42"
     """
@@ -148,7 +148,7 @@ def addr_of(vm: Vm, value: Value) -> str:
 
 @builtin("hash_value(value: any) -> int", family="crypto")
 def hash_value(vm: Vm, value: Value) -> int:
-    """Return a number that is the same in every run for values that are equal and of the same types.
+    """Return a number that is the same in every run for equal values of the same types.
 
     Example: [hash_value([1, 2]) == hash_value([1, 2]), hash_value(1) == hash_value("1")]  // [true, false]
     """
@@ -197,7 +197,7 @@ def _payload(result: EnumValue) -> Value:
 
 @result_builtin("Ok(value?: any) -> Result")
 def ok(vm: Vm, value: Value) -> EnumValue:
-    """Return the Result of a success.
+    """Return a successful Result.
 
     Example: unwrap(Ok(3))  // 3
     """
@@ -206,7 +206,7 @@ def ok(vm: Vm, value: Value) -> EnumValue:
 
 @result_builtin("Err(error?: any) -> Result")
 def err(vm: Vm, error: Value) -> EnumValue:
-    """Return the Result of a failure.
+    """Return a failed Result.
 
     Example: is_err(Err("no such file"))  // true
     """
@@ -233,7 +233,7 @@ def is_err(vm: Vm, result: Value) -> bool:
 
 @result_builtin("unwrap(result: any) -> any")
 def unwrap(vm: Vm, result: Value) -> Value:
-    """Return the payload of an Ok; an Err fails. Any other value is returned as it is.
+    """Return the payload of an Ok; fail on an Err. Any other value is returned unchanged.
 
     Example: unwrap(Ok("text"))  // "text"
     """
@@ -244,7 +244,7 @@ def unwrap(vm: Vm, result: Value) -> Value:
 
 @result_builtin("unwrap_or(result: any, default?: any) -> any")
 def unwrap_or(vm: Vm, result: Value, default: Value) -> Value:
-    """Return the payload of an Ok, `default` for an Err; any other value is returned as it is.
+    """Return the payload of an Ok, `default` for an Err, and any other value unchanged.
 
     Example: unwrap_or(Err("no such file"), "")  // ""
     """
@@ -255,7 +255,7 @@ def unwrap_or(vm: Vm, result: Value, default: Value) -> Value:
 
 @result_builtin("unwrap_err(result: any) -> any")
 def unwrap_err(vm: Vm, result: Value) -> Value:
-    """Return the payload of an Err; anything else fails.
+    """Return the payload of an Err; fail on anything else.
 
     Example: unwrap_err(Err("no such file"))  // "no such file"
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @builtin("url_parse(s: string) -> dict", family="web")
 def url_parse(vm: Vm, s: str) -> dict[str, Value]:
-    """Return the parts of an absolute URL, as it is canonically written; what it lacks is nil.
+    """Return the parts of an absolute URL in canonical form; missing parts are nil.
 
     `{scheme, host, port, path, query, fragment, username, password}`; the scheme's own port is nil, and
     what is encoded as `%XX` stays so.
@@ -35,7 +35,7 @@ def url_parse(vm: Vm, s: str) -> dict[str, Value]:
 
 @builtin("url_build(parts: dict) -> string", family="web")
 def url_build(vm: Vm, parts: Value) -> str:
-    """Return the canonical URL of `parts`, a dict such as `url_parse` returns. Only `scheme` is required.
+    """Return the canonical URL of `parts`, a dict like that of `url_parse`. Only `scheme` is required.
 
     Example:
         url_build({scheme: "https", host: "example.com", path: "/a b", query: "q=1"})  // "https://example.com/a%20b?q=1"
@@ -67,7 +67,7 @@ def _url(parts: dict[str, Value]) -> urls.Url:
 
 @builtin("query_parse(s: string) -> list", family="web")
 def query_parse(vm: Vm, s: str) -> list[Value]:
-    """Read a query or form body as dicts `{key, value}`, in order; a key may come more than once.
+    """Read a query or form body as dicts `{key, value}`, in order; keys may repeat.
 
     Example: query_parse("?q=a+b&lang=en")  // [{key: "q", value: "a b"}, {key: "lang", value: "en"}]
     """
@@ -97,7 +97,7 @@ _OPTIONS = ("signature_param", "expires_param", "kid_param", "kid", "skew_second
     family="crypto",
 )
 def signed_url(vm: Vm, base: Value, claims: Value, secret: Value, expires_at: Value, opts: Value) -> str:
-    """`base` with the claims, the expiry (Unix seconds) and a signature as parameters.
+    """Return `base` with the claims, the expiry (Unix seconds) and a signature as parameters.
 
     `base`: an absolute URL, or a path from `/`. `opts`: `kid`, the name of the key; `signature_param`
     ("sig"), `expires_param` ("exp") and `kid_param` ("kid"), what the parameters are called.
@@ -117,7 +117,7 @@ def signed_url(vm: Vm, base: Value, claims: Value, secret: Value, expires_at: Va
 
 @builtin("verify_signed_url(url: any, secret_or_keys: any, now: any, opts?: dict) -> dict", family="crypto")
 def verify_signed_url(vm: Vm, url: Value, secret_or_keys: Value, now: Value, opts: Value) -> dict[str, Value]:
-    """Check if a signed URL is genuine and still holds at `now` (Unix seconds).
+    """Check whether a signed URL is genuine and still valid at `now` (Unix seconds).
 
     `{valid, reason, signature_valid, expired, expires_at, kid, claims}`. `secret_or_keys`: the secret, or
     a dict from kid to secret. `opts`: `skew_seconds` (0) of patience after the expiry, and the parameters'

@@ -142,7 +142,7 @@ def cookie_parse(vm: Vm, headers: Value = ABSENT) -> dict[str, Value]:
 
     `headers`: the value of a `Cookie` header, a list of such values, a request's headers, or nil. `cookies`
     has the first value of each name, `duplicates` all values of names that are there more than once, `pairs`
-    every `{name, value}` in order, `invalid` a `{segment, reason}` for what is no cookie.
+    every `{name, value}` in order, `invalid` a `{segment, reason}` for anything else.
 
     Example: cookie_parse({Cookie: "theme=dark; sid=7; junk"}).cookies  // {sid: "7", theme: "dark"}
     """
@@ -173,9 +173,9 @@ def cookie_serialize(vm: Vm, name: Value = ABSENT, value: Value = ABSENT, opts: 
 
 @builtin("cookie_delete(name: string, opts?: dict) -> string")
 def cookie_delete(vm: Vm, name: Value = ABSENT, opts: Value = ABSENT) -> str:
-    """Return the value of a `Set-Cookie` header that has a browser drop a cookie.
+    """Return a `Set-Cookie` header value that makes a browser delete a cookie.
 
-    `opts` as for `cookie_serialize`; `path` and `domain` must be those that the cookie was set with.
+    `opts` as for `cookie_serialize`; `path` and `domain` must be those with which the cookie was set.
 
     Example: cookie_delete("sid").split("; ").slice(0, 3)  // ["sid=", "Path=/", "Max-Age=0"]
     """
@@ -185,7 +185,7 @@ def cookie_delete(vm: Vm, name: Value = ABSENT, opts: Value = ABSENT) -> str:
 
 @builtin("cookie_sign(value: string, secret: string) -> string")
 def cookie_sign(vm: Vm, value: Value = ABSENT, secret: Value = ABSENT) -> str:
-    """`value.signature`: a value that everybody can read and nobody can change without the secret.
+    """Return `value.signature`: everybody can read the value, but nobody can change it without the secret.
 
     Example: cookie_verify(cookie_sign("ada", "secret"), "secret").value  // "ada"
     """
@@ -195,7 +195,7 @@ def cookie_sign(vm: Vm, value: Value = ABSENT, secret: Value = ABSENT) -> str:
 
 @builtin("cookie_verify(signed: string, secret: string) -> dict")
 def cookie_verify(vm: Vm, signed: Value = ABSENT, secret: Value = ABSENT) -> dict[str, Value]:
-    """Return the value in a signed one: `{ok, value, error}`.
+    """Return the value of a signed cookie: `{ok, value, error}`.
 
     `error` is nil, `malformed` (also of nil, for a cookie that isn't there) or `invalid_signature`; `value`
     is nil unless `ok`.
@@ -209,7 +209,7 @@ def cookie_verify(vm: Vm, signed: Value = ABSENT, secret: Value = ABSENT) -> dic
 
 @builtin("cookie_round_trip(request_cookie: any, set_cookie?: any) -> dict")
 def cookie_round_trip(vm: Vm, request_cookie: Value = ABSENT, set_cookie: Value = ABSENT) -> dict[str, Value]:
-    """Return what a browser sends after an answer: `{cookie_header, cookies}`.
+    """Return what a browser sends after a response: `{cookie_header, cookies}`.
 
     `request_cookie`: what it sent before, as for `cookie_parse`. `set_cookie`: the value of a `Set-Cookie`
     header, a list of such values, or the answer's headers. A cookie that has expired is removed. With one
@@ -230,9 +230,9 @@ def cookie_round_trip(vm: Vm, request_cookie: Value = ABSENT, set_cookie: Value 
 
 @builtin("session_sign(payload: any, secret: string) -> string")
 def session_sign(vm: Vm, payload: Value = ABSENT, secret: Value = ABSENT) -> str:
-    """Return a token with the payload as JSON, signed: everybody can read it, nobody can change it unnoticed.
+    """Return a signed token with the payload as JSON: everybody can read it, nobody can change it unnoticed.
 
-    Nothing in it expires: put a time into the payload where it must.
+    It doesn't expire by itself: put a time into the payload if it must.
 
     Example: session_verify(session_sign({user: "ada"}, "secret"), "secret").payload  // {user: "ada"}
     """
@@ -369,7 +369,7 @@ def multipart_field_bytes(vm: Vm, field: Value = ABSENT) -> bytes:
 
 @builtin("multipart_field_text(field: dict) -> string")
 def multipart_field_text(vm: Vm, field: Value = ABSENT) -> str:
-    """Return the content of a field of `multipart_parse` as a text; bytes that are no UTF-8 are an error.
+    """Return the content of a field of `multipart_parse` as text; invalid UTF-8 is an error.
 
     Example:
         let form = multipart_form_data([{name: "a", value: "ä"}])

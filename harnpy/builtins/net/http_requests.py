@@ -190,7 +190,7 @@ def http_request(vm: Vm, method: str, url: str, opts: Value) -> Dict:
 
 @builtin("http_session(opts?: dict) -> string", guarded=True)
 def http_session(vm: Vm, opts: Value) -> str:
-    """Open a session, whose requests share `opts`, connections and cookies, and return its handle.
+    """Open a session whose requests share `opts`, connections and cookies; return its handle.
 
     Example:
         http_mock("GET", "https://chat.test/me", {body: "Ada"})
@@ -202,7 +202,7 @@ def http_session(vm: Vm, opts: Value) -> str:
 
 @builtin("http_session_request(h: any, method: string, url: string, opts?: dict) -> dict", guarded=True)
 def http_session_request(vm: Vm, h: Value, method: str, url: str, opts: Value) -> Dict:
-    """Send a request in a session, whose options hold unless `opts` has others.
+    """Send a request in a session; `opts` override the session's options.
 
     Example:
         http_mock("GET", "https://people.test/me", {body: "Bob"})
@@ -256,7 +256,7 @@ _MOST_IN_FILE = 1 << 30
 
 @builtin("http_download(url: string, dst: string, opts?: dict) -> dict", guarded=True)
 def http_download(vm: Vm, url: str, dst: str, opts: Value) -> Dict:
-    """Write a body to a file, as a whole or not at all: `{status, headers, bytes_written, ok}`.
+    """Download a body to a file, completely or not at all: `{status, headers, bytes_written, ok}`.
 
     The file has the body whatever the status is: look at `ok`.
 
@@ -284,7 +284,7 @@ def http_download(vm: Vm, url: str, dst: str, opts: Value) -> Dict:
 
 @builtin("http_stream_open(url: string, opts?: dict) -> string", guarded=True)
 def http_stream_open(vm: Vm, url: str, opts: Value) -> str:
-    """Return the handle of a response whose body is read as it comes. `opts.method` is GET unless given.
+    """Return the handle of a response whose body is read as it arrives. `opts.method` is GET unless given.
 
     Example:
         http_mock("GET", "https://files.test/log", {body: "one two"})
@@ -300,7 +300,7 @@ def http_stream_open(vm: Vm, url: str, opts: Value) -> str:
 
 @builtin("http_stream_info(h: any) -> dict")
 def http_stream_info(vm: Vm, h: Value) -> Dict:
-    """`{status, headers, ok}` of an open stream.
+    """Return `{status, headers, ok}` of an open stream.
 
     Example:
         http_mock("GET", "https://files.test/log", {status: 404})
@@ -312,7 +312,7 @@ def http_stream_info(vm: Vm, h: Value) -> Dict:
 
 @builtin("http_stream_read(h: any, max_bytes: int = 1048576) -> bytes | nil")
 def http_stream_read(vm: Vm, h: Value, max_bytes: int) -> bytes | None:
-    """Return the next bytes, as soon as there are some, and at most so many; nil at the end.
+    """Return the next bytes as soon as there are some, up to a maximum; nil at the end.
 
     Example:
         http_mock("GET", "https://files.test/log", {body: "one"})
@@ -351,7 +351,7 @@ mock_builtin = partial(declare, family="http_server")
 
 @mock_builtin("http_mock(method: string, url_pattern: string, response?: dict) -> nil")
 def http_mock(vm: Vm, method: str, url_pattern: str, response: Value) -> None:
-    """Answer requests to matching URLs without a network.
+    """Mock responses to matching URLs, without a network.
 
     `*` as a method is any, and in a pattern any characters.
 
@@ -400,7 +400,7 @@ def http_mock_calls(vm: Vm, opts: Value) -> list[Dict]:
 
 @builtin("egress_policy(config: dict) -> dict", family="policy")
 def egress_policy(vm: Vm, config: Value = None) -> dict[str, Value]:
-    """Restrict what the run may reach: HTTP, events, sockets, models, MCP over HTTP. Once per run.
+    """Restrict which hosts the run may reach: HTTP, events, sockets, models, MCP over HTTP. Once per run.
 
     Rules are hosts, `*.suffix`, addresses, ranges and URLs, each with a `:port` or not. Deny beats allow
     beats `default`. A blocked request throws `{type: "EgressBlocked", category: "egress_blocked", …}`.

@@ -108,7 +108,7 @@ class _Program:
 
 @builtin("http_response(status: int = 200, body?: any, headers?: dict) -> dict")
 def http_response(vm: Vm, status: int, body: Value, headers: Value) -> dict[str, Any]:
-    """Make a response `{type: "http_response", status, headers, body}`; a body that isn't bytes is text.
+    """Return a response `{type: "http_response", status, headers, body}`; a body that isn't bytes is text.
 
     Example: http_response(404, "no such page").headers  // {"content-type": "text/plain; charset=utf-8"}
     """
@@ -117,7 +117,7 @@ def http_response(vm: Vm, status: int, body: Value, headers: Value) -> dict[str,
 
 @builtin("http_response_text(value: any, options?: dict) -> dict")
 def http_response_text(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
-    """Return a response with a text, of any value; `options` are `{status = 200, headers}`.
+    """Return a response with any value's text; `options` are `{status = 200, headers}`.
 
     Example: http_response_text("created", {status: 201}).status  // 201
     """
@@ -139,7 +139,7 @@ def http_response_json(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
 
 @builtin("http_response_bytes(data: bytes, options?: dict) -> dict")
 def http_response_bytes(vm: Vm, data: Value, options: Value) -> dict[str, Any]:
-    """Return a response with bytes, or the UTF-8 of a text; `options` are `{status = 200, headers}`.
+    """Return a response with bytes, or a text as UTF-8; `options` are `{status = 200, headers}`.
 
     Example:
         http_response_bytes(bytes_from_string("hi")).headers  // {"content-type": "application/octet-stream"}
@@ -154,7 +154,7 @@ def http_response_bytes(vm: Vm, data: Value, options: Value) -> dict[str, Any]:
 
 @builtin("http_header(headers: dict, name: string) -> string | nil")
 def http_header(vm: Vm, headers: Value, name: str) -> str | None:
-    """Return the header of that name, in any case, of headers or of a message; nil if there is none.
+    """Return the header with that name, in any case, of headers or of a message, or nil.
 
     Example: http_header({headers: {"Content-Type": "text/html"}}, "content-type")  // "text/html"
     """
@@ -185,9 +185,9 @@ def http_server(vm: Vm, options: Value) -> dict[str, Any]:
 def http_server_route(
     vm: Vm, server: Value, method: str, template: str, handler: Value, options: Value
 ) -> dict[str, Any]:
-    """Have `handler` answer requests of a method, `*` for any, to a path like `/users/{id}` or `/users/:id`.
+    """Let `handler` answer requests with a method (`*`: any) and a path like `/users/{id}` or `/users/:id`.
 
-    The first route that fits is taken. What the handler returns is the response: one of `http_response`, nil
+    The first route that fits is taken. The handler returns the response: one of `http_response`, nil
     for an empty one, anything else as a text. Returns the server.
 
     Example:
@@ -203,7 +203,7 @@ def http_server_route(
 
 @builtin("http_server_before(server: dict, hook: closure) -> dict")
 def http_server_before(vm: Vm, server: Value, hook: Value) -> dict[str, Any]:
-    """Have `hook` called with every request before its handler; returns the server.
+    """Call `hook` with every request before its handler; return the server.
 
     A response that it returns is sent, and no handler runs. Another dict is the request from then on.
 
@@ -221,7 +221,7 @@ def http_server_before(vm: Vm, server: Value, hook: Value) -> dict[str, Any]:
 
 @builtin("http_server_after(server: dict, hook: closure) -> dict")
 def http_server_after(vm: Vm, server: Value, hook: Value) -> dict[str, Any]:
-    """Have `hook` called with every request and its response; what it returns is the response, unless nil.
+    """Call `hook` with every request and its response; its result replaces the response, unless nil.
 
     Returns the server.
 
@@ -239,7 +239,7 @@ def http_server_after(vm: Vm, server: Value, hook: Value) -> dict[str, Any]:
 
 @builtin("http_server_request(server: dict, request: dict) -> dict")
 def http_server_request(vm: Vm, server: Value, request: Value) -> dict[str, Any]:
-    """Return the server's response to a request that nobody sends: `{method, path, query, headers, body}`.
+    """Return the server's response to a local request: `{method, path, query, headers, body}`.
 
     Example:
         let server = http_server()
@@ -251,7 +251,7 @@ def http_server_request(vm: Vm, server: Value, request: Value) -> dict[str, Any]
 
 @builtin("http_server_test(server: dict, request: dict) -> dict")
 def http_server_test(vm: Vm, server: Value, request: Value) -> dict[str, Any]:
-    """`http_server_request` by the name that tests read better with.
+    """Do what `http_server_request` does, under a name that reads better in tests.
 
     Example: http_server_test(http_server(), {path: "/nowhere"}).status  // 404
     """
@@ -260,7 +260,7 @@ def http_server_test(vm: Vm, server: Value, request: Value) -> dict[str, Any]:
 
 @builtin("http_server_set_ready(server: dict, ready: bool = true) -> bool")
 def http_server_set_ready(vm: Vm, server: Value, ready: Value) -> bool:
-    """Set whether the server handles requests; when it doesn't, each is answered with 503. Returns `ready`.
+    """Set whether the server handles requests; while it doesn't, it responds with 503. Returns `ready`.
 
     Example:
         let server = http_server({ready: false})
@@ -275,7 +275,7 @@ def http_server_set_ready(vm: Vm, server: Value, ready: Value) -> bool:
 
 @builtin("http_server_readiness(server: dict, check: closure) -> dict")
 def http_server_readiness(vm: Vm, server: Value, check: Value) -> dict[str, Any]:
-    """Have the server be ready only while `check()` returns true, too; it is called for each request.
+    """Make the server's readiness depend on `check()` as well; it is called for each request.
 
     Returns the server.
 
@@ -291,7 +291,7 @@ def http_server_readiness(vm: Vm, server: Value, check: Value) -> dict[str, Any]
 
 @builtin("http_server_ready(server: dict) -> bool")
 def http_server_ready(vm: Vm, server: Value) -> bool:
-    """Return true if the server was set ready, its checks say so, and it isn't shut down.
+    """Return true if the server was set ready, its checks pass, and it isn't shut down.
 
     Example: http_server_ready(http_server())  // true
     """
@@ -300,7 +300,7 @@ def http_server_ready(vm: Vm, server: Value) -> bool:
 
 @builtin("http_server_on_shutdown(server: dict, hook: closure) -> dict")
 def http_server_on_shutdown(vm: Vm, server: Value, hook: Value) -> dict[str, Any]:
-    """Have `hook()` called once when the server is shut down, after the last request. Returns the server.
+    """Call `hook()` once when the server is shut down, after the last request. Returns the server.
 
     Example:
         let server = http_server()
@@ -314,7 +314,7 @@ def http_server_on_shutdown(vm: Vm, server: Value, hook: Value) -> dict[str, Any
 
 @builtin("http_server_shutdown(server: dict) -> bool")
 def http_server_shutdown(vm: Vm, server: Value) -> bool:
-    """Shut the server down: it takes no more requests, and its hooks are called. False if it was already.
+    """Shut the server down: accept no more requests, and call its hooks. False if it was already.
 
     Of one that listens, running requests go on for `grace_ms` at most. It waits for them, unless it is called
     by one.
@@ -344,7 +344,7 @@ def _respond(vm: Vm, builtin: str, server: Value, request: Value) -> dict[str, A
 
 @builtin("http_server_listen(server: dict, options?: dict) -> dict", guarded=True)
 def http_server_listen(vm: Vm, server: Value, options: Value) -> dict[str, Any]:
-    """Have a server listen: `{id, kind, addr, host, port, url}`. Each request is handled by its own task.
+    """Start listening: `{id, kind, addr, host, port, url}`. Each request is handled by its own task.
 
     They run while the program waits for something; `http_server_serve` waits for the server's end.
 
@@ -358,7 +358,7 @@ def http_server_listen(vm: Vm, server: Value, options: Value) -> dict[str, Any]:
 
 @builtin("http_server_serve(server: dict, options?: dict) -> dict", guarded=True)
 def http_server_serve(vm: Vm, server: Value, options: Value) -> dict[str, Any]:
-    """Wait until a server has been shut down; returns the server.
+    """Wait until a server has been shut down; return the server.
 
     It begins to listen, with the options of `http_server_listen`, unless it does already.
 

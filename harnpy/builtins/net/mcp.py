@@ -119,7 +119,7 @@ builtin = partial(declare, family="mcp")
 
 @builtin("mcp_connect(command: string, args?: list) -> mcp_client", guarded=True)
 async def mcp_connect(vm: Vm, command: str, args: Value) -> Client:
-    """Start the program of an MCP server and connect to it; the program's end, at the latest, ends it.
+    """Start an MCP server's program and connect to it; it ends with the Harn program at the latest.
 
     Example:
         let answer = json_stringify({jsonrpc: "2.0", id: 1, result: {supportedVersions: ["2026-07-28"]}})
@@ -144,9 +144,9 @@ async def mcp_list_tools(vm: Vm, client: Value) -> list[Dict]:
 
 @builtin("mcp_call(client: mcp_client, name: string, args?: dict) -> any")
 async def mcp_call(vm: Vm, client: Value, name: str, args: Value) -> Any:
-    """Call a tool: its structured content, else its texts joined, nil without any, else the list of contents.
+    """Call a tool: its structured content, or its texts joined, nil if empty, or else the list of contents.
 
-    Throws what a tool says that has failed. Only the calling task waits.
+    If the tool fails, throws its message. Only the calling task waits.
 
     Example: try { mcp_call(nil, "add", {a: 1}) } catch (e) { "no client" }  // "no client"
     """
@@ -166,7 +166,7 @@ async def mcp_list_resources(vm: Vm, client: Value) -> list[Dict]:
 
 @builtin("mcp_list_resource_templates(client: mcp_client) -> list")
 async def mcp_list_resource_templates(vm: Vm, client: Value) -> list[Dict]:
-    """Return the server's templates of resources, `{uriTemplate, name, …}`.
+    """Return the server's resource templates, `{uriTemplate, name, …}`.
 
     Example: try { mcp_list_resource_templates(nil) } catch (e) { "no client" }  // "no client"
     """
@@ -185,7 +185,7 @@ async def mcp_list_prompts(vm: Vm, client: Value) -> list[Dict]:
 
 @builtin("mcp_read_resource(client: mcp_client, uri: string) -> any")
 async def mcp_read_resource(vm: Vm, client: Value, uri: str) -> Any:
-    """Return a resource: its one text, nil without contents, else the list of contents.
+    """Return a resource: its only text, nil if it is empty, or else the list of contents.
 
     Example: try { mcp_read_resource(nil, "file:///a") } catch (e) { "no client" }  // "no client"
     """
@@ -207,7 +207,7 @@ async def mcp_get_prompt(vm: Vm, client: Value, name: str, args: Value) -> Dict:
 
 @builtin("mcp_server_info(client: mcp_client) -> dict")
 def mcp_server_info(vm: Vm, client: Value) -> Dict:
-    """`{name, connected: true}` of a client that is connected.
+    """Return `{name, connected: true}` of a connected client.
 
     Example:
         try { mcp_server_info(nil) } catch (e) { e }  // "mcp_server_info: argument must be an MCP client"
@@ -219,7 +219,7 @@ def mcp_server_info(vm: Vm, client: Value) -> Dict:
 
 @builtin("mcp_disconnect(client: mcp_client) -> nil")
 async def mcp_disconnect(vm: Vm, client: Value) -> None:
-    """End the connection, and the server's program; nothing happens the second time.
+    """End the connection and the server's program; a second call does nothing.
 
     Example: try { mcp_disconnect(nil) } catch (e) { e }  // "mcp_disconnect: argument must be an MCP client"
     """
@@ -256,7 +256,7 @@ def _arguments(given: Value) -> Dict:
 
 @builtin("mcp_ensure_active(name: string) -> mcp_client")
 async def mcp_ensure_active(vm: Vm, name: str) -> Client:
-    """Return the client of a server in `harn.toml`, connected when nobody has yet; each call adds one holder.
+    """Return the client of a server in `harn.toml`, connecting if necessary; each call adds one holder.
 
     Example: try { mcp_ensure_active("weather") } catch (e) { "not declared" }  // "not declared"
     """
@@ -267,7 +267,7 @@ async def mcp_ensure_active(vm: Vm, name: str) -> Client:
 
 @builtin("mcp_release(name: string) -> nil")
 async def mcp_release(vm: Vm, name: str) -> None:
-    """Take one holder away; a lazy server without any is disconnected, or `keep_alive_ms` later.
+    """Remove one holder; a lazy server without holders is disconnected, at once or after `keep_alive_ms`.
 
     Example: mcp_release("weather")  // nil
     """
@@ -278,7 +278,7 @@ async def mcp_release(vm: Vm, name: str) -> None:
 
 @builtin("mcp_registry_status() -> list")
 def mcp_registry_status(vm: Vm) -> list[Dict]:
-    """Return the servers in `harn.toml`, by name: `{name, lazy, active, ref_count, card?}`.
+    """Return the servers in `harn.toml` by name: `{name, lazy, active, ref_count, card?}`.
 
     Example: mcp_registry_status()  // []
     """
@@ -287,7 +287,7 @@ def mcp_registry_status(vm: Vm) -> list[Dict]:
 
 @builtin("mcp_server_card(target: string) -> any")
 async def mcp_server_card(vm: Vm, target: str) -> Any:
-    """Return a server's card: the JSON at a URL, in a file, or at the `card` of one in `harn.toml`.
+    """Return a server's card: the JSON at a URL, in a file, or at the `card` of a server in `harn.toml`.
 
     A URL without an answer is tried again at `/.well-known/mcp-card` below it. Kept for 5 minutes.
 

@@ -118,9 +118,9 @@ def sse_event(vm: Vm, event: Value) -> str:
 
 @builtin("sse_server_response(options?: dict) -> dict")
 def sse_server_response(vm: Vm, options: Value) -> dict[str, Any]:
-    """Return a response that is a stream of events, for a handler to return.
+    """Return a response that is a stream of events, to be returned by a handler.
 
-    What is sent to it goes to the client. The handler's task, and the tasks that it started, live until the
+    The client receives what is sent to it. The handler's task, and the tasks that it started, live until the
     stream has ended.
 
     Example: sse_server_response().headers["content-type"]  // "text/event-stream; charset=utf-8"
@@ -130,7 +130,7 @@ def sse_server_response(vm: Vm, options: Value) -> dict[str, Any]:
 
 @builtin("sse_server_send(response: dict, event: any) -> bool")
 def sse_server_send(vm: Vm, response: Value, event: Value) -> bool:
-    """Send an event, as `sse_event` takes it; waits while too many are on their way. False after the end.
+    """Send an event in the form of `sse_event`; wait while too many are unsent. False after the end.
 
     Example:
         let response = sse_server_response()
@@ -143,7 +143,7 @@ def sse_server_send(vm: Vm, response: Value, event: Value) -> bool:
 
 @builtin('sse_server_heartbeat(response: dict, comment: string = "") -> bool')
 def sse_server_heartbeat(vm: Vm, response: Value, comment: str) -> bool:
-    """Send what clients ignore, so that nobody on the way takes the connection for dead. False after the end.
+    """Send something that clients ignore, to keep the connection from being dropped. False after the end.
 
     Example:
         let response = sse_server_response()
@@ -155,7 +155,7 @@ def sse_server_heartbeat(vm: Vm, response: Value, comment: str) -> bool:
 
 @builtin("sse_server_flush(response: dict) -> bool")
 def sse_server_flush(vm: Vm, response: Value) -> bool:
-    """Wait until a client that reads the stream has been sent everything. False after the end.
+    """Wait until a client that reads the stream has received everything. False after the end.
 
     Example: sse_server_flush(sse_server_response())  // true
     """
@@ -164,7 +164,7 @@ def sse_server_flush(vm: Vm, response: Value) -> bool:
 
 @builtin("sse_server_close(response: dict) -> bool")
 def sse_server_close(vm: Vm, response: Value) -> bool:
-    """End the stream after what was sent. False when it had ended.
+    """End the stream after everything has been sent. False when it had ended.
 
     Example:
         let response = sse_server_response()
@@ -175,7 +175,7 @@ def sse_server_close(vm: Vm, response: Value) -> bool:
 
 @builtin("sse_server_cancel(response: dict, reason?: string) -> bool")
 def sse_server_cancel(vm: Vm, response: Value, reason: str | None) -> bool:
-    """End the stream at once: what waits to be sent is dropped. False when it had ended.
+    """End the stream at once and drop what hasn't been sent. False when it had ended.
 
     Example:
         let response = sse_server_response()
@@ -236,7 +236,7 @@ def sse_server_mock_receive(vm: Vm, response: Value) -> dict[str, Any]:
 
 @builtin("sse_server_mock_disconnect(response: dict) -> bool")
 def sse_server_mock_disconnect(vm: Vm, response: Value) -> bool:
-    """Have the client of a test leave. False when the stream had ended.
+    """Disconnect a test's client. False when the stream had ended.
 
     Example:
         let response = sse_server_response()

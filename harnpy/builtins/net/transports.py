@@ -150,7 +150,7 @@ builtin = partial(declare, family="streaming")
 def sse_connect(vm: Vm, method: str, url: str, opts: Value) -> str:
     """Return the handle of a stream of server-sent events, whose first connection is open.
 
-    A connection that breaks is opened again, where it ended; see the option `reconnect`.
+    A broken connection is reopened where it ended; see the option `reconnect`.
 
     Example:
         sse_mock("https://sse-connect.test/news", [{event: "news", data: "hi", id: "1"}])
@@ -171,7 +171,7 @@ def sse_connect(vm: Vm, method: str, url: str, opts: Value) -> str:
 
 @builtin("sse_receive(h: any, timeout_ms?: any) -> dict | nil")
 def sse_receive(vm: Vm, h: Value, timeout_ms: Value) -> Dict | None:
-    """Return what is next: `{type: "open"}` of each connection, `{type: "event", event, data, id, retry_ms}`.
+    """Return the next item: `{type: "open"}` per connection, or `{type: "event", event, data, id, retry_ms}`.
 
     `{type: "timeout"}` when nothing came in `timeout_ms`, by default without end; nil after the last event.
 
@@ -204,7 +204,7 @@ def sse_events(vm: Vm, h: Value) -> Stream:
 
 @builtin("sse_close(h: any) -> bool")
 def sse_close(vm: Vm, h: Value) -> bool:
-    """Close a stream of events; whether it was open.
+    """Close a stream of events; return whether it was open.
 
     Example:
         sse_mock("https://sse-close.test/*", ["a"])
@@ -247,7 +247,7 @@ def websocket_connect(vm: Vm, url: str, opts: Value) -> str:
 
 @builtin("websocket_send(h: any, msg: any, opts?: dict) -> bool", guarded=True)
 def websocket_send(vm: Vm, h: Value, msg: Value, opts: Value) -> bool:
-    """Send a message: bytes as a binary one, anything else as text; true.
+    """Send a message, bytes as binary and anything else as text; return true.
 
     `opts.type` may be `text`, `binary`, `ping`, `pong` or `close`, the last one with a `code` and a `reason`.
 
@@ -266,7 +266,7 @@ def websocket_send(vm: Vm, h: Value, msg: Value, opts: Value) -> bool:
 
 @builtin("websocket_receive(h: any, timeout_ms?: any) -> dict | nil")
 def websocket_receive(vm: Vm, h: Value, timeout_ms: Value) -> Dict | None:
-    """Return what is next: `{type: "text", data}`, or with `data_base64` a binary message, a ping or a pong.
+    """Return the next item: `{type: "text", data}`, or with `data_base64` a binary message, a ping or a pong.
 
     `{type: "close", code?, reason?}`, and nil after it. `{type: "timeout"}` when nothing came in
     `timeout_ms`, which has no end by default. Pings are answered as they come.
@@ -284,7 +284,7 @@ def websocket_receive(vm: Vm, h: Value, timeout_ms: Value) -> Dict | None:
 
 @builtin("websocket_messages(h: any) -> stream")
 def websocket_messages(vm: Vm, h: Value) -> Stream:
-    """Return the text and binary messages that come, as a stream, until the connection is closed.
+    """Return incoming text and binary messages as a stream, until the connection is closed.
 
     Example:
         websocket_mock("wss://websocket-messages.test/*", ["a", "b"])
@@ -302,7 +302,7 @@ def websocket_messages(vm: Vm, h: Value) -> Stream:
 
 @builtin("websocket_close(h: any) -> bool")
 def websocket_close(vm: Vm, h: Value) -> bool:
-    """Close a WebSocket; whether it was open.
+    """Close a WebSocket; return whether it was open.
 
     Example:
         websocket_mock("wss://websocket-close.test/*", [])
@@ -321,7 +321,7 @@ def websocket_close(vm: Vm, h: Value) -> bool:
 
 @builtin("sse_mock(pattern: string, events: list) -> nil")
 def sse_mock(vm: Vm, pattern: str, events: Value) -> None:
-    """Have `sse_connect` give these events for URLs like `pattern`, in which `*` is any text.
+    """Make `sse_connect` return these events for URLs that match `pattern`, in which `*` is any text.
 
     An event is `{event?, data, id?, retry_ms?}`, or a string, its data.
 
@@ -335,9 +335,9 @@ def sse_mock(vm: Vm, pattern: str, events: Value) -> None:
 
 @builtin("websocket_mock(pattern: string, messages: any) -> nil")
 def websocket_mock(vm: Vm, pattern: str, messages: Value) -> None:
-    """Have `websocket_connect` give these messages for URLs like `pattern`, in which `*` is any text.
+    """Make `websocket_connect` return these messages for URLs that match `pattern`, in which `*` is any text.
 
-    A list of messages, or `{messages, echo}`: with `echo: true` what is sent comes back. A message is a
+    A list of messages, or `{messages, echo}`: with `echo: true`, sent messages are returned. A message is a
     string, bytes, or a dict as of `websocket_receive`.
 
     Example:
@@ -349,7 +349,7 @@ def websocket_mock(vm: Vm, pattern: str, messages: Value) -> None:
 
 @builtin("transport_mock_calls() -> list")
 def transport_mock_calls(vm: Vm) -> list[Value]:
-    """Return what was done with mocks, in order: `{type, url, …}`.
+    """Return the operations on mocks, in order: `{type, url, …}`.
 
     `type` is `sse_connect` (with `method`, `headers`), `websocket_connect` (`headers`), `websocket_send`
     (`message`) or `websocket_close`. Secrets are masked.
@@ -365,7 +365,7 @@ def transport_mock_calls(vm: Vm) -> list[Value]:
 
 @builtin("transport_mock_clear() -> nil")
 def transport_mock_clear(vm: Vm) -> None:
-    """Forget the mocks of events and WebSockets, and what was done with them.
+    """Forget the mocks of events and WebSockets, and the operations on them.
 
     Example:
         sse_mock("https://transport-mock-clear.test/*", [])

@@ -326,7 +326,7 @@ def _nothing() -> None:
 
 @builtin("http_server_tls_plain() -> dict", family="http_server")
 def http_server_tls_plain(vm: Vm) -> dict[str, Any]:
-    """No TLS: `{mode: "plain", scheme: "http", terminate_tls: false, hsts: nil}`.
+    """Return a configuration without TLS: `{mode: "plain", scheme: "http", terminate_tls: false, hsts: nil}`.
 
     Example: http_server_tls_plain().scheme  // "http"
     """
@@ -335,7 +335,7 @@ def http_server_tls_plain(vm: Vm) -> dict[str, Any]:
 
 @builtin("http_server_tls_edge(options?: dict) -> dict", family="http_server")
 def http_server_tls_edge(vm: Vm, options: Value) -> dict[str, Any]:
-    """TLS that a proxy in front of the server ends; browsers are told to use nothing else.
+    """Return a TLS configuration for a proxy that terminates TLS; browsers are told to use HTTPS only.
 
     Example:
         let config = http_server_tls_edge({hsts_max_age_seconds: 300})
@@ -346,7 +346,7 @@ def http_server_tls_edge(vm: Vm, options: Value) -> dict[str, Any]:
 
 @builtin("http_server_tls_pem(cert: string, key: string) -> dict", family="http_server")
 def http_server_tls_pem(vm: Vm, cert: str, key: str) -> dict[str, Any]:
-    """TLS by the certificate and the key in two PEM files, which must be there.
+    """Return a TLS configuration with the certificate and key of two PEM files, which must exist.
 
     Example:
         write_file("cert.pem", "")
@@ -361,7 +361,7 @@ def http_server_tls_pem(vm: Vm, cert: str, key: str) -> dict[str, Any]:
 
 @builtin("http_server_tls_self_signed_dev(hosts?: list) -> dict", family="http_server")
 def http_server_tls_self_signed_dev(vm: Vm, hosts: Value) -> dict[str, Any]:
-    """TLS by a certificate for `hosts` (`["localhost"]`) that is made now, and that nobody trusts: for tests.
+    """Return a TLS configuration for tests, with a new self-signed certificate for `hosts` (`["localhost"]`).
 
     Example: http_server_tls_self_signed_dev(["localhost", "127.0.0.1"]).mode  // "self_signed_dev"
     """

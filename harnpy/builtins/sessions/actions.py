@@ -72,7 +72,7 @@ _ACTIONS: Final[Mapping[str, tuple[Callable[..., Any], str]]] = {
     "expected_revision?: int, retries?: int, idempotency_key?: string",
 )
 def execute(call: Call, id: str, action: Value, args: Dict | None, opts: Dict) -> Dict:
-    """Carry out an action, all or nothing, and return the info.
+    """Run an action, all or nothing, and return the info.
 
     `action`: `suspend`, `resume`, `complete`, `fail`, `delete`, `clear`, `fork`, `change_model`,
     `change_system_prompt`, `write_metadata`, `update_task`, or a function, which gets an id for all functions
@@ -115,13 +115,13 @@ def hook(call: Call, stage: str, fn: Value, opts: Dict) -> str:
 
 @builtin("__session_unhook(name: string) -> bool")
 def unhook(call: Call, name: str) -> bool:
-    """Remove a hook; false when there is none of that name. Spec: 10 §A3.5, §C9."""
+    """Remove a hook; false if there is none with that name. Spec: 10 §A3.5, §C9."""
     return call.durable.hooks.remove(name)
 
 
 @builtin("__session_on(event: string, fn: closure) -> string")
 def on(call: Call, event: str, fn: Value) -> str:
-    """Call `fn(name, data)` at each runtime event of a name, `*` for all, and return a token.
+    """Call `fn(name, data)` for each runtime event with a name, or `*` for all; return a token.
 
     Spec: 10 §A3.5, §C9.
     """
@@ -130,7 +130,7 @@ def on(call: Call, event: str, fn: Value) -> str:
 
 @builtin("__session_off(token: string) -> bool")
 def off(call: Call, token: str) -> bool:
-    """End what a token of `session_on` or `session_observe` stands for; false when that is over.
+    """End a subscription of `session_on` or `session_observe`; false if it has already ended.
 
     Spec: 10 §A3.5, §C9.
     """
@@ -145,7 +145,7 @@ def off(call: Call, token: str) -> bool:
     "after?: int, types?: list, buffer?: int, chunks?: bool",
 )
 def watch(call: Call, id: str, opts: Dict) -> Channel:
-    """Return a channel of a session's events as they come, whoever appends them.
+    """Return a channel of a session's events as they are appended by anybody.
 
     It closes with the session. Options: `after` (begin behind that event), `types`, `buffer` (64): what finds
     it full is dropped and counted; `chunks`: also the pieces of answers as agents make them,
@@ -168,7 +168,7 @@ def watch(call: Call, id: str, opts: Dict) -> Channel:
 
 @builtin("__session_observe(id: string, fn: closure, opts?: dict) -> string")
 def observe(call: Call, id: str, fn: Value, opts: Dict) -> str:
-    """Call `fn(event)` at each event that this program appends, before the append returns.
+    """Call `fn(event)` for each event that this program appends, before the append returns.
 
     Returns a token. Spec: 10 §A1.12, §C9, §C10.
     """
@@ -178,7 +178,7 @@ def observe(call: Call, id: str, fn: Value, opts: Dict) -> str:
 
 @builtin("__session_wait(id: string, opts?: dict) -> string", "reason?: string, external_id?: string")
 def wait(call: Call, id: str, opts: Dict) -> str:
-    """Record that a session waits for something outside, and return the event's id.
+    """Record that a session waits for something outside; return the event's id.
 
     Options: `reason`, `external_id`. Spec: 10 §A1.12, §C9.
     """
@@ -187,7 +187,7 @@ def wait(call: Call, id: str, opts: Dict) -> str:
 
 @builtin("__session_resolve(id: string, opts?: dict) -> bool", "reason?: string, external_id?: string")
 def resolve(call: Call, id: str, opts: Dict) -> bool:
-    """Record that a session no longer waits; false when it didn't.
+    """Record that a session no longer waits; false if it wasn't waiting.
 
     Options: `reason`, `external_id`. Spec: 10 §A1.12, §C9.
     """
@@ -206,7 +206,7 @@ def is_waiting(call: Call, id: str, opts: Dict) -> bool:
 
 @builtin("__session_tool_record(id: string, key: string, opts?: dict) -> dict | nil")
 def tool_record(call: Call, id: str, key: str, opts: Dict) -> Dict | None:
-    """Return what the log knows last of a call of a tool, by its idempotency key; nil for nothing.
+    """Return the log's last record of a tool call, by its idempotency key, or nil.
 
     The record is `{key, status, output, error, event}`. Spec: 10 §A1.13, §C9.
     """
@@ -222,7 +222,7 @@ def tool_record(call: Call, id: str, key: str, opts: Dict) -> Dict | None:
 
 @builtin("__session_tool_fence(id: string, key: string, opts?: dict) -> dict")
 def tool_fence(call: Call, id: str, key: str, opts: Dict) -> Dict:
-    """Decide if a call of a tool is to be made: `{action: "execute"}`, or `{action: "reuse", output, error}`.
+    """Decide whether to make a tool call: `{action: "execute"}` or `{action: "reuse", output, error}`.
 
     Throws for one that began and has no end. Spec: 10 §A1.13, §C9.
     """

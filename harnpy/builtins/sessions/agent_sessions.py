@@ -26,7 +26,7 @@ session_builtin = partial(declare, family="agent_sessions", strict=True)
 
 @session_builtin("agent_session_open(id?: string, opts?: dict) -> string")
 def agent_session_open(vm: Vm, id: str | None, opts: Dict | None) -> str:
-    """Open a session, or create it, and return its id; without `id` a new one is minted.
+    """Open a session, or create it, and return its id; without `id` a new id is generated.
 
     `opts`: `workspace_anchor`, `workspace_policy`. Throws for a blank id and unknown options.
     Spec: 08 §1.2, §1.8.
@@ -40,7 +40,7 @@ def agent_session_open(vm: Vm, id: str | None, opts: Dict | None) -> str:
 
 @session_builtin("agent_session_exists(id: string) -> bool")
 def agent_session_exists(vm: Vm, id: str) -> bool:
-    """Whether a session of that id is open.
+    """Return true if a session with that id is open.
 
     Example: agent_session_exists("nobody opened it")  // false
     """
@@ -49,7 +49,7 @@ def agent_session_exists(vm: Vm, id: str) -> bool:
 
 @session_builtin("agent_session_current_id() -> string | nil")
 def agent_session_current_id(vm: Vm) -> str | None:
-    """The id of the session whose loop is running, innermost first; nil outside any loop.
+    """Return the id of the innermost session whose loop is running, or nil outside any loop.
 
     Example: agent_session_current_id()  // nil
     """
@@ -58,7 +58,7 @@ def agent_session_current_id(vm: Vm) -> str | None:
 
 @session_builtin("agent_session_length(id: string) -> int")
 def agent_session_length(vm: Vm, id: str) -> int:
-    """The number of messages in a session. Throws when there is no such session.
+    """Return the number of messages in a session. Throws when there is no such session.
 
     Example: agent_session_length(agent_session_open())  // 0
     """
@@ -67,7 +67,7 @@ def agent_session_length(vm: Vm, id: str) -> int:
 
 @session_builtin("agent_session_history(id: string, opts?: dict) -> list")
 def agent_session_history(vm: Vm, id: str, opts: Dict | None) -> list[Dict]:
-    """The messages behind a session's window, oldest first, including those that compaction or trim removed.
+    """Return the messages behind a session's window, oldest first, including compacted and trimmed ones.
 
     They begin with the last reset; given `{include_reset: true}`, with the session. Throws for unknown
     ids and options. An extension of harnpy: docs/sessions.md.
@@ -83,7 +83,7 @@ def agent_session_history(vm: Vm, id: str, opts: Dict | None) -> list[Dict]:
 
 @session_builtin("agent_session_snapshot(id: string) -> dict | nil")
 def agent_session_snapshot(vm: Vm, id: str) -> Dict | None:
-    """The transcript and the state of a session as it stands; nil when there is no such session.
+    """Return a session's current transcript and state, or nil if it doesn't exist.
 
     Spec: 08 §1.3.
 
@@ -94,7 +94,7 @@ def agent_session_snapshot(vm: Vm, id: str) -> Dict | None:
 
 @session_builtin("agent_session_ancestry(id: string) -> dict | nil")
 def agent_session_ancestry(vm: Vm, id: str) -> Dict | None:
-    """`{parent_id, child_ids, root_id}` of a session; nil when there is no such session.
+    """Return `{parent_id, child_ids, root_id}` of a session, or nil if it doesn't exist.
 
     Example:
         let s = agent_session_open()
@@ -106,7 +106,7 @@ def agent_session_ancestry(vm: Vm, id: str) -> Dict | None:
 
 @session_builtin("agent_session_reset(id: string) -> nil")
 def agent_session_reset(vm: Vm, id: str) -> None:
-    """Empty a session's transcript; its id, subscribers and lineage stay.
+    """Empty a session's transcript; keep its id, subscribers and lineage.
 
     Example:
         let s = agent_session_open()
@@ -119,7 +119,7 @@ def agent_session_reset(vm: Vm, id: str) -> None:
 
 @session_builtin("agent_session_fork(src: string, dst?: string) -> string")
 def agent_session_fork(vm: Vm, src: str, dst: str | None) -> str:
-    """Copy a session's transcript under a new id, and return that. Subscribers aren't copied.
+    """Copy a session's transcript under a new id and return the id. Subscribers aren't copied.
 
     Throws when `src` is unknown or `dst` equals it. An existing `dst` gets the transcript and a new
     parent. Spec: 08 §1.4.
@@ -148,7 +148,7 @@ def agent_session_fork_at(vm: Vm, src: str, keep_first: int, dst: str | None) ->
 
 @session_builtin("agent_session_trim(id: string, keep_last: int) -> int")
 def agent_session_trim(vm: Vm, id: str, keep_last: int) -> int:
-    """Keep a session's newest messages, and return how many there are now.
+    """Keep only a session's newest messages; return how many there are now.
 
     Example:
         let s = agent_session_open()
@@ -200,7 +200,7 @@ def agent_session_seed_from_jsonl(vm: Vm, jsonl_path: str, opts: Dict | None) ->
 
 @session_builtin("agent_session_scratchpad(id: string) -> dict | nil")
 def agent_session_scratchpad(vm: Vm, id: str) -> Dict | None:
-    """The dict that an agent keeps beside a session's transcript; nil when there is none.
+    """Return the dict that an agent keeps beside a session's transcript, or nil.
 
     Example: agent_session_scratchpad(agent_session_open())  // nil
     """
@@ -239,7 +239,7 @@ def agent_session_clear_scratchpad(vm: Vm, id: str, opts: Dict | None) -> Dict:
 
 @session_builtin("agent_session_workspace_anchor(id: string) -> dict | nil")
 def agent_session_workspace_anchor(vm: Vm, id: str) -> Dict | None:
-    """`{primary, additional_roots, anchored_at}` of a session; nil when it has no anchor.
+    """Return `{primary, additional_roots, anchored_at}` of a session, or nil if it has no anchor.
 
     Example: agent_session_workspace_anchor(agent_session_open())  // nil
     """
@@ -260,7 +260,7 @@ def agent_session_set_workspace_anchor(vm: Vm, id: str, anchor: Value) -> bool:
 
 @session_builtin("agent_session_workspace_policy(id: string) -> dict")
 def agent_session_workspace_policy(vm: Vm, id: str) -> Dict:
-    """`{default_mount_mode}` of a session.
+    """Return a session's policy, `{default_mount_mode}`.
 
     Example: agent_session_workspace_policy(agent_session_open())  // {default_mount_mode: "read_only"}
     """
@@ -283,7 +283,7 @@ def agent_session_set_workspace_policy(vm: Vm, id: str, policy: Dict) -> bool:
 
 @session_builtin("agent_session_list_roots(id: string) -> dict")
 def agent_session_list_roots(vm: Vm, id: str) -> Dict:
-    """`{primary, additional}`: a session's directories, in the order of mounting.
+    """Return a session's directories in the order they were mounted: `{primary, additional}`.
 
     Example:
         let s = agent_session_open(nil, {workspace_anchor: "/work/app"})
@@ -352,7 +352,7 @@ def agent_session_takeover(vm: Vm, id: str, client_id: str, opts: Dict | None) -
 
 @session_builtin("agent_session_detach(id: string, client_id: string, opts?: dict) -> dict")
 def agent_session_detach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
-    """Detach a client; a controller leaves no successor. `opts`: `reason`, `metadata`. Spec: 08 §1.10.
+    """Detach a client; a controller gets no successor. `opts`: `reason`, `metadata`. Spec: 08 §1.10.
 
     Example:
         let s = agent_session_open()
@@ -377,7 +377,7 @@ def agent_session_heartbeat(vm: Vm, id: str, client_id: str, opts: Dict | None) 
 
 @session_builtin("agent_session_live_clients(id: string) -> list")
 def agent_session_live_clients(vm: Vm, id: str) -> list[Dict]:
-    """The attached clients, in the order in which they came. Spec: 08 §1.10.
+    """Return the attached clients in the order they attached. Spec: 08 §1.10.
 
     Example: agent_session_live_clients(agent_session_open())  // []
     """
@@ -423,9 +423,9 @@ def agent_session_route_permission(vm: Vm, id: str, client_id: str, request: Dic
 
 @builtin("agent_subscribe(session_id: any, callback: any) -> nil", family="llm")
 def agent_subscribe(vm: Vm, session_id: Value, callback: Value) -> None:
-    """Call `callback` with each agent event of a session, which is opened if necessary.
+    """Call `callback` for each agent event of a session, which is opened if necessary.
 
-    What the callback throws becomes a warning. The rules that are in force now bind it later, too.
+    Errors of the callback become warnings. The rules that are in force now bind it later, too.
     Spec: 08 §1.7.
 
     Example:
@@ -446,7 +446,7 @@ def agent_subscribe(vm: Vm, session_id: Value, callback: Value) -> None:
 
 @builtin("agent_inject_feedback(session_id: any, kind: any, content: any) -> nil", family="llm")
 def agent_inject_feedback(vm: Vm, session_id: Value, kind: Value, content: Value) -> None:
-    """Queue a note for the loop that runs on a session now or next. Spec: 07 §7.2.
+    """Queue a note for a session's current or next loop. Spec: 07 §7.2.
 
     Example:
         let s = agent_session_open()

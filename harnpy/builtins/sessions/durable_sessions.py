@@ -30,7 +30,7 @@ _ORDERS = ("updated", "created", "id")
 
 @builtin("__session_store(url?: string) -> string")
 def store(call: Call, url: str | None) -> str:
-    """Set the store of this program's sessions, if a URL is given, and return its URL.
+    """Set the store of this program's sessions if a URL is given; return the store's URL.
 
     The URL is `memory:`, `jsonl:<dir>`, `sqlite:<file>` or `postgresql://…`. By default it is the
     environment's or the project's.
@@ -65,7 +65,7 @@ def create(call: Call, opts: Dict) -> Dict:
 
 @builtin("__session_info(id: string, opts?: dict) -> dict | nil")
 def info(call: Call, id: str, opts: Dict) -> Dict | None:
-    """Return a session as lists show it, `watchers` and `watch_dropped`; nil when there is none."""
+    """Return a session as in lists, with `watchers` and `watch_dropped`; nil if it doesn't exist."""
     try:
         return call.shown(call.info(id))
     except SessionNotFound:
@@ -86,13 +86,13 @@ def seq(call: Call, id: str, opts: Dict) -> int:
 
 @builtin("__session_revision(id: string, opts?: dict) -> int")
 def revision(call: Call, id: str, opts: Dict) -> int:
-    """Return how many times a session was saved: 1 when it was made."""
+    """Return how many times a session was saved, starting with 1 at its creation."""
     return call.info(id).revision
 
 
 @builtin("__session_cost(id: string, opts?: dict) -> float | nil")
 def cost(call: Call, id: str, opts: Dict) -> float | None:
-    """Return what a session has cost, in USD; nil when the price of one of its calls is unknown."""
+    """Return what a session has cost in USD, or nil if the price of a call is unknown."""
     session = call.session(id)
     return None if session.unpriced_calls else session.total_cost
 
@@ -123,7 +123,7 @@ def list_(call: Call, filter: Dict) -> Dict:
 
 @builtin("__session_delete(id: string, opts?: dict) -> bool", "hard?: bool")
 def delete(call: Call, id: str, opts: Dict) -> bool:
-    """Hide a session from lists, or with `hard` drop its log; false when there is none."""
+    """Hide a session from lists, or with `hard` delete its log; false if it doesn't exist."""
     runtime, hard = call.runtime, bool(opts.get("hard"))
     try:
         call.alone(id, partial(runtime.delete, id, hard=hard))
@@ -142,7 +142,7 @@ def delete(call: Call, id: str, opts: Dict) -> bool:
     "id?: string, at?: int | string, label?: string, reason?: string",
 )
 def fork(call: Call, id: str, opts: Dict) -> str:
-    """Make a session with the past of another one, and return its id.
+    """Create a session with the past of another one; return its id.
 
     Options: `id`, `at` (an event's number or id), `label`, `reason`. Spec: 10 §A1.11, §C9.
     """
@@ -168,13 +168,13 @@ def children(call: Call, id: str, opts: Dict) -> list[Dict]:
 
 @builtin("__session_lineage(id: string, opts?: dict) -> list")
 def lineage(call: Call, id: str, opts: Dict) -> list[Dict]:
-    """Return the sessions that one descends from, the first one first, and itself. Spec: 10 §A1.11, §C9."""
+    """Return the sessions that a session descends from, oldest first, and itself. Spec: 10 §A1.11, §C9."""
     return [call.shown(info) for info in call.runtime.lineage(id)]
 
 
 @builtin("__session_save_ancestry(record: dict, opts?: dict) -> bool")
 def save_ancestry(call: Call, record: Dict, opts: Dict) -> bool:
-    """Store another system's record of a session's descent; false when there is a record of it.
+    """Store another system's record of a session's ancestry; false if one is already stored.
 
     The record is `{session_id, parent_session_id?, created_at, …}`. Spec: 10 §A1.11, §C9.
     """
@@ -186,7 +186,7 @@ def save_ancestry(call: Call, record: Dict, opts: Dict) -> bool:
 
 @builtin("__session_activate(id?: string, opts?: dict) -> string")
 def activate(call: Call, id: str | None, opts: Dict) -> str:
-    """Make a session the default one of this task and of those that it starts, and return its id.
+    """Make a session the default of this task and the tasks it starts; return its id.
 
     `agent_loop` without `session_id` runs on it; `llm_call` shows its window and records in it. It is created
     unless there is a session of that id. Spec: 10 §A2.5, §C9.
@@ -209,7 +209,7 @@ def deactivate(call: Call) -> None:
 
 @builtin("__session_active() -> string | nil")
 def active(call: Call) -> str | None:
-    """Return the id of this task's default session; nil when there is none. Spec: 10 §A2.5, §C9."""
+    """Return the id of this task's default session, or nil. Spec: 10 §A2.5, §C9."""
     found = context_of(call.vm).active
     return None if found is None else found.id
 
@@ -219,7 +219,7 @@ def active(call: Call) -> str | None:
 
 @builtin("__session_memo(id: string, opts?: dict) -> any")
 def memo(call: Call, id: str, opts: Dict) -> Value:
-    """Return what is remembered beside the messages; nil at first. Spec: 10 §C3.1, §C9."""
+    """Return what is remembered beside the messages; nil if nothing is. Spec: 10 §C3.1, §C9."""
     return call.session(id).memo
 
 
@@ -231,7 +231,7 @@ def set_memo(call: Call, id: str, value: Value, opts: Dict) -> int:
 
 @builtin("__session_get(id: string, key: string, default?: any, opts?: dict) -> any")
 def get(call: Call, id: str, key: str, default: Value, opts: Dict) -> Value:
-    """Return the value of a register; `default` when it was never set, or cleared. Spec: 10 §C8.1, §C9."""
+    """Return the value of a register, or `default` if it isn't set. Spec: 10 §C8.1, §C9."""
     return call.session(id).get(key, default)
 
 

@@ -217,7 +217,7 @@ def _spawned(call: Call, id: str, spec: ChildSpec) -> ChildRef:
 
 @builtin("__session_spawn(id: string, spec: dict, opts?: dict) -> dict")
 def spawn(call: Call, id: str, spec: Dict, opts: Dict) -> Dict:
-    """Start a child in a session of its own, and return `{child_id, session_id, parent_id}`.
+    """Start a child in a session of its own; return `{child_id, session_id, parent_id}`.
 
     The spec: `agent` (a function of messages and turn, a definition, or options of `agent_loop`), `mode`
     (`handoff`, `fork`, `fresh`), `task`, `context`, `messages`, `detached`, `metadata`, `child_id`,
@@ -249,7 +249,7 @@ def run_child(call: Call, id: str, spec: Dict, opts: Dict) -> Dict:
 
 @builtin("__session_schedule_child(id: string, spec: dict, opts?: dict) -> dict")
 def schedule_child(call: Call, id: str, spec: Dict, opts: Dict) -> Dict:
-    """Start a child at the `due_at` of its spec, in seconds since 1970; never if the program ends before.
+    """Start a child at its spec's `due_at` (seconds since 1970); never if the program ends before.
 
     Spec: 10 §A1.15, §C9, §C10.
     """
@@ -282,7 +282,7 @@ def _value(result: ChildResult) -> Dict:
     "artifact_ids?: list, note?: string, metadata?: dict",
 )
 def merge_child(call: Call, id: str, child_id: str, opts: Dict) -> Dict:
-    """Record that a child's outcome was used, and return what the log knows of the child.
+    """Record that a child's outcome was used; return what the log says about the child.
 
     Options: `artifact_ids` (all), `note`, `metadata`. Spec: 10 §A1.15, §C9, §C10.
     """
@@ -294,7 +294,7 @@ def merge_child(call: Call, id: str, child_id: str, opts: Dict) -> Dict:
 
 @builtin("__session_child_runs(id: string, opts?: dict) -> list")
 def runs(call: Call, id: str, opts: Dict) -> list[Dict]:
-    """Return what a session's log knows of its children, in the order in which they were requested.
+    """Return what a session's log says about its children, in the order of the requests.
 
     Spec: 10 §A1.15, §C9, §C10.
     """

@@ -36,13 +36,13 @@ def messages(call: Call, id: str, opts: Dict) -> Dicts:
 
 @builtin("__session_window(id: string, opts?: dict) -> list")
 def window(call: Call, id: str, opts: Dict) -> Dicts:
-    """Return the window as a model gets it. Spec: 10 §C5, §C9."""
+    """Return the window as a model sees it. Spec: 10 §C5, §C9."""
     return call.session(id).window()
 
 
 @builtin("__session_history(id: string, opts?: dict) -> list", "include_reset?: bool")
 def history(call: Call, id: str, opts: Dict) -> Dicts:
-    """Return the messages since the last reset, those behind the window too.
+    """Return the messages since the last reset, including those no longer in the window.
 
     With `include_reset`, those before it as well. Spec: 10 §C5, §C9.
     """
@@ -73,7 +73,7 @@ def events(call: Call, id: str, opts: Dict) -> Dicts:
 
 @builtin("__session_branch(id: string, event_id: string, opts?: dict) -> list")
 def branch(call: Call, id: str, event_id: str, opts: Dict) -> Dicts:
-    """Return the events that lead to one, and itself. Spec: 10 §A1.9, §C9."""
+    """Return the events that lead to an event, and that event itself. Spec: 10 §A1.9, §C9."""
     return [event_value(event) for event in call.session(id).branch(event_id)]
 
 
@@ -85,7 +85,7 @@ def branch(call: Call, id: str, event_id: str, opts: Dict) -> Dicts:
     "expected_version?: int, turn_id?: string, metadata?: dict",
 )
 def append(call: Call, id: str, event: Value, opts: Dict) -> int:
-    """Append an event `{type, data?, metadata?, cost?, turn_id?}`, or a list of them, all or none.
+    """Append an event `{type, data?, metadata?, cost?, turn_id?}`, or a list of them atomically.
 
     Returns the number of the last one. Options: `expected_version`, `turn_id`, `metadata`. Spec: 10 §C3, §C9.
     """
@@ -98,7 +98,7 @@ def append(call: Call, id: str, event: Value, opts: Dict) -> int:
 
 @builtin("__session_add_history(id: string, messages: dict | list, opts?: dict) -> int")
 def add_history(call: Call, id: str, messages: Value, opts: Dict) -> int:
-    """Append messages that belong to no turn, and return the number of the last event.
+    """Append messages that belong to no turn; return the number of the last event.
 
     Spec: 10 §A2.2, §C9.
     """
@@ -120,13 +120,13 @@ def set_history(call: Call, id: str, messages: Value, opts: Dict) -> int:
 
 @builtin("__session_reset(id: string, opts?: dict) -> nil")
 def reset(call: Call, id: str, opts: Dict) -> None:
-    """Empty window and history; registers stay. Spec: 10 §A2.2, §C9."""
+    """Empty window and history; keep the registers. Spec: 10 §A2.2, §C9."""
     call.session(id).reset()
 
 
 @builtin("__session_clean_window(id: string, opts?: dict) -> nil")
 def clean_window(call: Call, id: str, opts: Dict) -> None:
-    """Empty the window; the history stays. Spec: 10 §A2.2, §C9."""
+    """Empty the window; the history is kept. Spec: 10 §A2.2, §C9."""
     call.session(id).clean_window()
 
 
@@ -134,7 +134,7 @@ def clean_window(call: Call, id: str, opts: Dict) -> None:
     "__session_context(id: string, text: string, opts?: dict) -> string", "kind?: string, placement?: string"
 )
 def context(call: Call, id: str, text: str, opts: Dict) -> str:
-    """Append a text that the model is to know and nobody has said, and return the event's id.
+    """Append text that the model should know but nobody has said; return the event's id.
 
     Options: `kind`, `placement` (`prefix`, `history`). Spec: 10 §A2.2, §C9.
     """
@@ -146,19 +146,19 @@ def context(call: Call, id: str, text: str, opts: Dict) -> str:
 
 @builtin("__session_pin(id: string, event_id: string, opts?: dict) -> bool")
 def pin(call: Call, id: str, event_id: str, opts: Dict) -> bool:
-    """Keep a message in the window, whatever is cut; false when it is pinned already. Spec: 10 §C5, §C9."""
+    """Keep a message in the window whatever is cut; false if it is already pinned. Spec: 10 §C5, §C9."""
     return call.session(id).pin(event_id)
 
 
 @builtin("__session_unpin(id: string, event_id: string, opts?: dict) -> bool")
 def unpin(call: Call, id: str, event_id: str, opts: Dict) -> bool:
-    """Remove a pin; false when there is none. Spec: 10 §C5, §C9."""
+    """Remove a pin; false if there is none. Spec: 10 §C5, §C9."""
     return call.session(id).unpin(event_id)
 
 
 @builtin("__session_rewind(id: string, turns?: int, opts?: dict) -> list")
 def rewind(call: Call, id: str, turns: int | None, opts: Dict) -> list[Dict]:
-    """Take back the last turns (1), and return the messages that left the window. Spec: 10 §C5, §C9."""
+    """Take back the last turns (default 1); return the messages that left the window. Spec: 10 §C5, §C9."""
     if turns is not None and turns < 1:
         raise invalid(f"{call.name}: `turns` must be at least 1", id)
     return call.session(id).rewind(1 if turns is None else turns)
@@ -166,15 +166,16 @@ def rewind(call: Call, id: str, turns: int | None, opts: Dict) -> list[Dict]:
 
 @builtin("__session_redo(id: string, opts?: dict) -> list")
 def redo(call: Call, id: str, opts: Dict) -> list[Dict]:
-    """Undo the last rewind, and return the messages that came back. Spec: 10 §C5, §C9."""
+    """Undo the last rewind; return the messages that came back. Spec: 10 §C5, §C9."""
     return call.session(id).redo()
 
 
 @builtin("__session_move_leaf(id: string, event_id: string, opts?: dict) -> list", "summary?: string")
 def move_leaf(call: Call, id: str, event_id: str, opts: Dict) -> list[Dict]:
-    """Continue behind an earlier event, "" for the beginning; what came after it leaves the window.
+    """Continue after an earlier event ("": the beginning); later ones leave the window.
 
-    Returns the events that record the move. Options: `summary` of what is left behind. Spec: 10 §A1.9, §C9.
+    Returns the events that record the move. Options: `summary` of what leaves the window. Spec: 10 §A1.9,
+    §C9.
     """
     return [event_value(event) for event in call.session(id).move_leaf(event_id, opts.get("summary"))]
 
@@ -209,7 +210,7 @@ def _strategy(call: Call, name: str, fn: Value) -> Callable[..., tuple[Any, Any,
 
 @builtin("__session_on_analyze(id: string | nil, fn?: closure, opts?: dict) -> nil")
 def on_analyze(call: Call, id: str | None, fn: Value, opts: Dict) -> None:
-    """Let `fn(full, window, memo, settings)` name the resize strategy that is due.
+    """Let `fn(full, window, memo, settings)` choose the resize strategy to run.
 
     nil restores the default. Without an id: of all sessions of this program. Spec: 10 §C8, §C9.
     """
@@ -227,7 +228,8 @@ def on_analyze(call: Call, id: str | None, fn: Value, opts: Dict) -> None:
 def strategy(call: Call, id: str | None, name: str, fn: Value, opts: Dict) -> None:
     """Register a resize strategy, `fn(full, window, memo, settings)`.
 
-    It returns `[full, window, memo]`, nil for what stays, or a dict of those that change. Spec: 10 §C8, §C9.
+    It returns `[full, window, memo]`, with nil for unchanged parts, or a dict of the changed ones. Spec: 10
+    §C8, §C9.
     """
     made = _strategy(call, name, fn)
     for policy in call.policies(id):
@@ -242,7 +244,7 @@ def strategy(call: Call, id: str | None, name: str, fn: Value, opts: Dict) -> No
     "custom_compactor?: closure, mask_callback?: closure, compress_callback?: closure, background?: bool",
 )
 def resize(call: Call, id: str, strategy: str | None, opts: Dict) -> Dict | None:
-    """Run a resize strategy, or the one that is due; nil when none is.
+    """Run a resize strategy, or the one that is due; nil if none is.
 
     Options: those of the policy; `background` runs it beside the program and returns nil. Spec: 10 §C8, §C9.
     """
@@ -266,7 +268,7 @@ def _resized(call: Call, id: str, strategy: str | None, opts: Dict) -> Dict | No
     "if_needed?: bool, max_events?: int, max_age?: float",
 )
 def snapshot(call: Call, id: str, opts: Dict) -> bool:
-    """Write down what the view shows, so that a load is short; false when none was taken.
+    """Store what the view shows, so that loading is fast; false if no snapshot was taken.
 
     Options: `if_needed`, `max_events` (50), `max_age` (seconds). Spec: 10 §C8, §C9.
     """
@@ -276,7 +278,7 @@ def snapshot(call: Call, id: str, opts: Dict) -> bool:
 
 @builtin("__session_compact_tool(id: string, opts?: dict) -> dict")
 def compact_tool(call: Call, id: str, opts: Dict) -> Dict:
-    """Return a tool for the `tools` of a loop, with which a model makes a session's window smaller.
+    """Return a tool for the `tools` of a loop that lets a model shrink a session's window.
 
     Spec: 10 §C8, §C9.
     """
@@ -317,7 +319,7 @@ def run_log(call: Call, id: str, opts: Dict) -> Dict:
 
 @builtin("__session_episode(id: string, opts?: dict) -> dict", "save?: bool")
 def episode(call: Call, id: str, opts: Dict) -> Dict:
-    """Return the episode of a session's run: its conclusion, and the calls of tools.
+    """Return the episode of a session's run: its conclusion and its tool calls.
 
     With `save` it is stored. Spec: 10 §A1.16, §C9, §C10.
     """
@@ -336,7 +338,7 @@ def episodes(call: Call, id: str, opts: Dict) -> list[Dict]:
 
 @builtin("__session_search_episodes(query: string, limit?: int, opts?: dict) -> list")
 def search_episodes(call: Call, query: str, limit: int | None, opts: Dict) -> list[Dict]:
-    """Return the episodes that contain every term of a query or name it as a tool, the newest run first.
+    """Return the episodes that contain every term of a query or used a tool of that name, newest run first.
 
     50 at most. Spec: 10 §A1.16, §C9, §C10.
     """

@@ -103,7 +103,7 @@ def put(call: Call, id: str, descriptor: Dict, body: str | bytes, opts: Dict) ->
 
 @builtin("__session_artifact_record(id: string, descriptor: dict, opts?: dict) -> dict")
 def record(call: Call, id: str, descriptor: Dict, opts: Dict) -> Dict:
-    """Record the descriptor of an artifact whose body is kept elsewhere, and return it.
+    """Record the descriptor of an artifact whose body is kept elsewhere; return it.
 
     Spec: 10 §A1.14, §C9.
     """
@@ -129,7 +129,7 @@ def read(call: Call, id: str, artifact_id: str, opts: Dict) -> Dict:
 
 @builtin("__session_artifacts(id: string, opts?: dict) -> list")
 def artifacts(call: Call, id: str, opts: Dict) -> list[Dict]:
-    """Return the descriptors of the artifacts in a session's log, each as it was written last.
+    """Return the latest descriptor of each artifact in a session's log.
 
     Spec: 10 §A1.14, §C9.
     """
@@ -181,10 +181,10 @@ def _hit(call: Call, hit: Hit) -> Dict:
 
 @builtin("__session_export(id: string, opts?: dict) -> string", "format?: string, path?: string")
 def export_(call: Call, id: str, opts: Dict) -> str:
-    """Return a session as the text of a file, which is written to `path` if there is one.
+    """Return a session as the text of a file, and write it to `path` if given.
 
     Options: `format` (`jsonl`, another tool's, `html` or `markdown` for people), `path`: what the format
-    can't hold stands beside it, in `PATH.harn.json`. Spec: 10 §C6, §C9, §C17.
+    can't represent is written to `PATH.harn.json`. Spec: 10 §C6, §C9, §C17.
     """
     session, format, path = call.session(id), opts.get("format", "jsonl"), opts.get("path")
     if path is None:
@@ -198,9 +198,9 @@ def export_(call: Call, id: str, opts: Dict) -> str:
     "format?: string, session_key_path?: string, id?: string, on_conflict?: string",
 )
 def import_session(call: Call, text_or_path: str, opts: Dict) -> str | Dict | None:
-    """Make a session of a file, or of a text, and return its id; nil when it was skipped.
+    """Create a session from a file or a text; return its id, or nil if it was skipped.
 
-    Of a directory or a database all of them, and return what became of each. Options: `format`,
+    Import all sessions of a directory or database, and return each one's outcome. Options: `format`,
     `session_key_path`, `id`, `on_conflict` (`update`, `error`, `skip`, `rename`). Spec: 10 §C6, §C9, §C17.
     """
     format, on_conflict = opts.get("format", AUTO), opts.get("on_conflict")
@@ -261,7 +261,7 @@ def _files(call: Call, path: str) -> Iterator[None]:
 
 @builtin("__session_fsck(opts?: dict) -> dict", "repair?: bool")
 def fsck(call: Call, opts: Dict) -> Dict:
-    """Check a store: `{streams, records, findings, clean}`; with `repair` mend what can be mended.
+    """Check a store: `{streams, records, findings, clean}`; with `repair`, repair what can be repaired.
 
     Spec: 10 §C6, §C9.
     """

@@ -56,7 +56,7 @@ def conversation(vm: Vm) -> list[Value]:
 
 @builtin("transcript_from_messages(messages: any) -> dict", family="transcripts")
 def transcript_from_messages(vm: Vm, messages: Value) -> Dict:
-    """A new transcript with the messages of a list or of another transcript.
+    """Return a new transcript with the messages of a list or of another transcript.
 
     Example: transcript_messages(transcript_from_messages([{role: "user", content: "Hi"}])).count()  // 1
     """
@@ -69,7 +69,7 @@ def transcript_from_messages(vm: Vm, messages: Value) -> Dict:
 
 @builtin("transcript_messages(t: dict) -> list", family="transcripts")
 def transcript_messages(vm: Vm, t: Value) -> list[Value]:
-    """The messages of a transcript.
+    """Return the messages of a transcript.
 
     Example: transcript_messages(add_user(transcript(), "Hi"))[0].content  // "Hi"
     """
@@ -78,7 +78,7 @@ def transcript_messages(vm: Vm, t: Value) -> list[Value]:
 
 @builtin("transcript_events(t: dict) -> list", family="transcripts")
 def transcript_events(vm: Vm, t: Value) -> list[Value]:
-    """The events of a transcript: messages and everything else that happened.
+    """Return the events of a transcript: messages and everything else that happened.
 
     Example: transcript_events(add_user(transcript(), "Hi")).map({ event -> event.kind })  // ["message"]
     """
@@ -88,7 +88,7 @@ def transcript_events(vm: Vm, t: Value) -> list[Value]:
 
 @builtin("transcript_assets(t: dict) -> list", family="transcripts")
 def transcript_assets(vm: Vm, t: Value) -> list[Value]:
-    """The assets of a transcript.
+    """Return the assets of a transcript.
 
     Example: transcript_assets(transcript())  // []
     """
@@ -97,7 +97,7 @@ def transcript_assets(vm: Vm, t: Value) -> list[Value]:
 
 @builtin("transcript_summary(t: dict) -> string | nil", family="transcripts")
 def transcript_summary(vm: Vm, t: Value) -> Value:
-    """The summary of a transcript; nil when it has none.
+    """Return the summary of a transcript, or nil.
 
     Example: transcript_summary(transcript())  // nil
     """
@@ -106,7 +106,7 @@ def transcript_summary(vm: Vm, t: Value) -> Value:
 
 @builtin("transcript_id(t: dict) -> string", family="transcripts")
 def transcript_id(vm: Vm, t: Value) -> str:
-    """The id of a transcript; `""` when it has none.
+    """Return the id of a transcript, or `""`.
 
     Example: len(transcript_id(transcript())) > 0  // true
     """
@@ -116,7 +116,7 @@ def transcript_id(vm: Vm, t: Value) -> str:
 
 @builtin("transcript_add_asset(t: dict, asset: any) -> dict", family="transcripts")
 def transcript_add_asset(vm: Vm, t: Value, asset: Value) -> Dict:
-    """A transcript with an asset added; one of the same id is replaced. Spec: 08 §2.4.
+    """Return the transcript with an asset added; one with the same id is replaced. Spec: 08 §2.4.
 
     Example: transcript_assets(transcript_add_asset(transcript(), {id: "plan", kind: "text"})).count()  // 1
     """
@@ -128,7 +128,7 @@ def transcript_add_asset(vm: Vm, t: Value, asset: Value) -> Dict:
 
 @builtin("transcript_render_visible(t: dict) -> string", family="transcripts")
 def transcript_render_visible(vm: Vm, t: Value) -> str:
-    """`ROLE: TEXT`, a line for each public event that has text.
+    """Return a line `ROLE: TEXT` for each public event that has text.
 
     Example: transcript_render_visible(add_user(transcript(), "Hi"))  // "user: Hi"
     """
@@ -137,7 +137,7 @@ def transcript_render_visible(vm: Vm, t: Value) -> str:
 
 @builtin("transcript_render_full(t: dict) -> string", family="transcripts")
 def transcript_render_full(vm: Vm, t: Value) -> str:
-    """`[VISIBILITY] ROLE: TEXT`, a line for each event.
+    """Return a line `[VISIBILITY] ROLE: TEXT` for each event.
 
     Example: transcript_render_full(add_user(transcript(), "Hi"))  // "[public] user: Hi"
     """
@@ -146,7 +146,7 @@ def transcript_render_full(vm: Vm, t: Value) -> str:
 
 @builtin("transcript_export(t: dict) -> string", family="transcripts")
 def transcript_export(vm: Vm, t: Value) -> str:
-    """A transcript as JSON, two spaces to a level.
+    """Return a transcript as JSON, indented by two spaces.
 
     Example: transcript_import(transcript_export(transcript({topic: "bolts"}))).metadata.topic  // "bolts"
     """
@@ -155,7 +155,7 @@ def transcript_export(vm: Vm, t: Value) -> str:
 
 @builtin("transcript_import(text: string) -> any", family="transcripts")
 def transcript_import(vm: Vm, text: str) -> Value:
-    r"""The value of a JSON text, without checking that it is a transcript.
+    r"""Return the value of a JSON text, without checking that it is a transcript.
 
     Example: transcript_import("{\"_type\": \"transcript\", \"messages\": []}").messages  // []
     """
@@ -167,7 +167,7 @@ def transcript_import(vm: Vm, text: str) -> Value:
 
 @builtin("transcript_fork(t: dict, opts?: dict) -> dict", family="transcripts")
 def transcript_fork(vm: Vm, t: Value, opts: Value) -> Dict:
-    """A transcript in state `forked`, under its id. `opts`: `retain_messages`, `retain_summary` (true).
+    """Return the transcript as `forked`, under its id. `opts`: `retain_messages`, `retain_summary` (true).
 
     Example:
         let t = add_user(transcript(), "Hi")
@@ -182,7 +182,7 @@ def transcript_fork(vm: Vm, t: Value, opts: Value) -> Dict:
 
 @builtin("transcript_reset(opts?: dict) -> dict", family="transcripts")
 def transcript_reset(vm: Vm, opts: Value) -> Dict:
-    """A new, empty, active transcript with an event that records the reset. `opts`: `metadata`.
+    """Return a new, empty, active transcript with an event that records the reset. `opts`: `metadata`.
 
     Example: transcript_messages(transcript_reset())  // []
     """
@@ -191,7 +191,7 @@ def transcript_reset(vm: Vm, opts: Value) -> Dict:
 
 @builtin("transcript_archive(t: dict) -> dict", family="transcripts")
 def transcript_archive(vm: Vm, t: Value) -> Dict:
-    """A transcript in state `archived`.
+    """Return the transcript in state `archived`.
 
     Example: transcript_archive(transcript()).state  // "archived"
     """
@@ -200,7 +200,7 @@ def transcript_archive(vm: Vm, t: Value) -> Dict:
 
 @builtin("transcript_abandon(t: dict) -> dict", family="transcripts")
 def transcript_abandon(vm: Vm, t: Value) -> Dict:
-    """A transcript in state `abandoned`.
+    """Return the transcript in state `abandoned`.
 
     Example: transcript_abandon(transcript()).state  // "abandoned"
     """
@@ -209,7 +209,7 @@ def transcript_abandon(vm: Vm, t: Value) -> Dict:
 
 @builtin("transcript_resume(t: dict) -> dict", family="transcripts")
 def transcript_resume(vm: Vm, t: Value) -> Dict:
-    """A transcript in state `active` again.
+    """Return the transcript in state `active` again.
 
     Example: transcript_resume(transcript_archive(transcript())).state  // "active"
     """
@@ -218,9 +218,9 @@ def transcript_resume(vm: Vm, t: Value) -> Dict:
 
 @builtin("transcript_summarize(t: dict, opts?: dict) -> dict", family="transcripts")
 def transcript_summarize(vm: Vm, t: Value, opts: Value) -> Dict:
-    """A transcript with its last messages and a summary that a model wrote of all.
+    """Return the transcript with its last messages and a model's summary of all.
 
-    `opts`: `keep_last` (6), `prompt`, and what `llm_call` takes. Spec: 08 §2.4.
+    `opts`: `keep_last` (6), `prompt`, and options of `llm_call`. Spec: 08 §2.4.
 
     Example:
         llm_mock({text: "They greeted each other."})
@@ -240,7 +240,7 @@ def transcript_summarize(vm: Vm, t: Value, opts: Value) -> Dict:
 
 @builtin("transcript_stats(t: any) -> dict", family="transcripts")
 def transcript_stats(vm: Vm, t: Value) -> Dict:
-    """Counts the messages and events of each sort; all zero unless given a dict.
+    """Return the numbers of messages and events by kind; all zero for anything but a dict.
 
     Example: transcript_stats(add_user(transcript(), "Hi")).message_count  // 1
     """
@@ -249,7 +249,7 @@ def transcript_stats(vm: Vm, t: Value) -> Dict:
 
 @builtin("transcript_events_by_kind(t: any, kind: string) -> list", family="transcripts")
 def transcript_events_by_kind(vm: Vm, t: Value, kind: str) -> list[Dict]:
-    """The events of one kind; none unless given a transcript.
+    """Return the events of one kind; none unless given a transcript.
 
     Example: transcript_events_by_kind(add_user(transcript(), "Hi"), "message").count()  // 1
     """
@@ -258,7 +258,7 @@ def transcript_events_by_kind(vm: Vm, t: Value, kind: str) -> list[Dict]:
 
 @builtin("add_message(c: any, role: string, content: any) -> any", family="transcripts", counted=True)
 def add_message(vm: Vm, c: Value = None, role: Value = "", content: Value = ABSENT) -> Value:
-    """A message list, or a transcript, with a message added.
+    """Return a message list, or a transcript, with a message added.
 
     Example: add_message(conversation(), "user", "Hi")  // [{role: "user", content: "Hi"}]
     """
@@ -267,7 +267,7 @@ def add_message(vm: Vm, c: Value = None, role: Value = "", content: Value = ABSE
 
 @builtin("add_user(c: any, content: any) -> any", family="transcripts", counted=True)
 def add_user(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
-    """A message list, or a transcript, with a user message added. A transcript loses its other events.
+    """Return a message list, or a transcript, with a user message added. A transcript loses its other events.
 
     Example: add_user(transcript(), "Hi").messages[0].content  // "Hi"
     """
@@ -276,7 +276,7 @@ def add_user(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
 
 @builtin("add_assistant(c: any, content: any) -> any", family="transcripts", counted=True)
 def add_assistant(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
-    """A message list, or a transcript, with an assistant message added, as `add_user`.
+    """Return a message list, or a transcript, with an assistant message added.
 
     Example:
         let messages = add_assistant(add_user(conversation(), "Hi"), "Hello!")
@@ -287,7 +287,7 @@ def add_assistant(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
 
 @builtin("add_system(c: any, content: any) -> any", family="transcripts", counted=True)
 def add_system(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
-    """A message list, or a transcript, with a system message added, as `add_user`.
+    """Return a message list, or a transcript, with a system message added.
 
     Example: add_system(conversation(), "Be brief.")[0].role  // "system"
     """
@@ -296,7 +296,7 @@ def add_system(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
 
 @builtin("add_tool_result(c: any, tool_use_id: string, content: string) -> any", family="transcripts")
 def add_tool_result(vm: Vm, c: Value, tool_use_id: str, content: str) -> Value:
-    """A message list, or a transcript, with the result of a tool call added.
+    """Return a message list, or a transcript, with the result of a tool call added.
 
     Example: add_tool_result(conversation(), "call_1", "40 bolts").count()  // 1
     """
@@ -343,7 +343,7 @@ def _with_message(vm: Vm, verb: str, given: Value, message: Dict, keep_events: b
 
 @builtin("agent_session_compact(id: string, opts?: any) -> int", family="agent_sessions", strict=True)
 def agent_session_compact(vm: Vm, id: str, opts: Value) -> int:
-    """Replace a session's older messages with a summary, and return how many messages there are then.
+    """Replace a session's older messages with a summary; return the new number of messages.
 
     `opts`: `keep_last` (12), `compact_strategy` (`observation_mask`, `truncate`, `llm`, `custom`),
     `custom_compactor`, `mask_callback`, `compress_callback`, `hard_limit_tokens`, `hard_limit_strategy`,
@@ -360,10 +360,10 @@ def agent_session_compact(vm: Vm, id: str, opts: Value) -> int:
 
 @builtin("transcript_compact(t: any, opts?: dict) -> dict", family="transcripts")
 def transcript_compact(vm: Vm, t: Value, opts: Value) -> Dict:
-    """A transcript with its older messages replaced by a summary; unchanged when there is nothing to do.
+    """Return the transcript with its older messages replaced by a summary, or unchanged if nothing needs it.
 
-    `opts`: `strategy`, `keep_last` (12), `target_tokens`, `summarize_prompt`, `summary`, and what
-    `llm_call` takes. The result keeps the whole old transcript as an asset. Spec: 08 §4.7.
+    `opts`: `strategy`, `keep_last` (12), `target_tokens`, `summarize_prompt`, `summary`, and options of
+    `llm_call`. The result keeps the whole old transcript as an asset. Spec: 08 §4.7.
 
     Example:
         let t = transcript_from_messages((1 to 20).map({ n -> {role: "user", content: "${n}"} }).to_list())
@@ -391,9 +391,9 @@ def transcript_compact(vm: Vm, t: Value, opts: Value) -> Dict:
 
 @builtin("transcript_auto_compact(messages: any, opts?: dict) -> list", family="workflows")
 def transcript_auto_compact(vm: Vm, messages: Value, opts: Value) -> list[Value]:
-    """A message list with its older messages replaced by a summary.
+    """Return a message list with its older messages replaced by a summary.
 
-    `opts`: `keep_last` (12), `compact_strategy`, `compact_callback`, and what `llm_call` takes.
+    `opts`: `keep_last` (12), `compact_strategy`, `compact_callback`, and options of `llm_call`.
     Spec: 08 §4.8.
 
     Example:
@@ -422,7 +422,7 @@ def transcript_auto_compact(vm: Vm, messages: Value, opts: Value) -> list[Value]
 
 @builtin("estimate_tokens(messages: any) -> int", family="workflows")
 def estimate_tokens(vm: Vm, messages: Value) -> int:
-    """About how many tokens a message list has: a quarter of the bytes of its text contents.
+    """Return roughly how many tokens a message list has: a quarter of the bytes of its texts.
 
     Example: estimate_tokens([{role: "user", content: "a".repeat(400)}])  // 100
     """
@@ -431,7 +431,7 @@ def estimate_tokens(vm: Vm, messages: Value) -> int:
 
 @builtin("microcompact(text: string, max_chars: int = 20000) -> string", family="workflows")
 def microcompact(vm: Vm, text: str, max_chars: int) -> str:
-    r"""A long text's beginning, its end, and the lines that look like errors. Spec: 08 §4.10.
+    r"""Return a long text's beginning, its end, and the lines that look like errors. Spec: 08 §4.10.
 
     Example: len(microcompact("x\n".repeat(5000), 200)) < 1000  // true
     """

@@ -53,7 +53,7 @@ def artifact(vm: Vm, payload: Value = None) -> Artifact:
 
 @builtin("artifact_derive(parent: dict, kind?: string, extra?: dict) -> dict", family="records", counted=True)
 def artifact_derive(vm: Vm, parent: Value = None, kind: Value = None, extra: Value = None) -> Artifact:
-    """Return a copy of an artifact of another kind, descended from it; `extra.text` is its text.
+    """Return a copy of an artifact as another kind, descended from it; `extra.text` is its text.
 
     Example:
         let note = artifact({id: "n1", kind: "note", text: "long"})
@@ -66,7 +66,7 @@ def artifact_derive(vm: Vm, parent: Value = None, kind: Value = None, extra: Val
 
 @builtin("artifact_select(artifacts: list, policy?: dict) -> list", family="records", counted=True)
 def artifact_select(vm: Vm, artifacts: Value = None, policy: Value = None) -> list[Artifact]:
-    """Return the artifacts that a context policy lets through, the most important first. Spec: 08 §5.3.
+    """Return the artifacts that a context policy selects, most important first. Spec: 08 §5.3.
 
     Example:
         let notes = (1 to 9).map({ n -> artifact({kind: "note", text: "no. ${n}"}) }).to_list()
@@ -79,7 +79,7 @@ def artifact_select(vm: Vm, artifacts: Value = None, policy: Value = None) -> li
     "select_artifacts_adaptive(artifacts: list, policy?: dict) -> list", family="workflows", counted=True
 )
 def select_artifacts_adaptive(vm: Vm, artifacts: Value = None, policy: Value = None) -> list[Artifact]:
-    """`artifact_select` without outdated or repeated artifacts, and with long ones shortened.
+    """Do what `artifact_select` does, without outdated or repeated artifacts and with long ones shortened.
 
     Example:
         let note = artifact({kind: "note", text: "The disk is full."})
@@ -90,7 +90,7 @@ def select_artifacts_adaptive(vm: Vm, artifacts: Value = None, policy: Value = N
 
 @builtin("artifact_context(artifacts: list, policy?: dict) -> string", family="records", counted=True)
 def artifact_context(vm: Vm, artifacts: Value = None, policy: Value = None) -> str:
-    """Render the selected artifacts as tagged text, or with `render: "json"` as JSON. Spec: 08 §5.4.
+    """Render the selected artifacts as tagged text, or as JSON with `render: "json"`. Spec: 08 §5.4.
 
     Example:
         let note = artifact({kind: "note", text: "The disk is full."})
@@ -102,7 +102,7 @@ def artifact_context(vm: Vm, artifacts: Value = None, policy: Value = None) -> s
 
 @builtin("assemble_context(options: dict) -> dict", family="workflows", counted=True)
 def assemble_context(vm: Vm, options: Value = None) -> AssembledContext:
-    """Choose the best chunks of `{artifacts, budget_tokens?, query?, strategy?, dedup?, …}` in a budget.
+    """Choose the best chunks that fit a budget: `{artifacts, budget_tokens?, query?, strategy?, dedup?, …}`.
 
     `{chunks, included, dropped, reasons, total_tokens, budget_tokens, strategy, dedup}`. Spec: 08 §5.5.
 
@@ -213,7 +213,7 @@ def artifact_command_result(
 def artifact_diff(
     vm: Vm, path: Value = None, before: Value = None, after: Value = None, opts: Value = None
 ) -> Artifact:
-    r"""Return the changes of a text, as a unified diff of all its lines. Spec: 08 §8.6.
+    r"""Return the changes to a text as a unified diff of all its lines. Spec: 08 §8.6.
 
     Example: artifact_diff("a.txt", "one\n", "two\n").text.contains("+two")  // true
     """
@@ -264,7 +264,7 @@ def artifact_review_decision(
 def artifact_patch_proposal(
     vm: Vm, target: Value = None, patch: Value = None, opts: Value = None
 ) -> Artifact:
-    """Return a patch that somebody proposes for an artifact.
+    """Return a proposed patch for an artifact.
 
     Example: artifact_patch_proposal(artifact({kind: "note", text: "a"}), "+ b").text  // "+ b"
     """
@@ -278,7 +278,7 @@ def artifact_patch_proposal(
 def artifact_verification_bundle(
     vm: Vm, title: Value = None, checks: Value = None, opts: Value = None
 ) -> Artifact:
-    """Checks that belong together.
+    """Return a set of checks that belong together.
 
     Example: artifact_verification_bundle("all", [{name: "tests", ok: true}]).kind  // "verification_bundle"
     """

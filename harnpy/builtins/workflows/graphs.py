@@ -25,9 +25,9 @@ _MOST_MADE = 8
 
 @builtin("workflow_graph(graph?: dict) -> dict")
 def workflow_graph(vm: Vm, graph: Value) -> Graph:
-    """Return the normal form of a graph: every key of it, its nodes and edges, with the defaults.
+    """Return a graph in normalised form: every key, its nodes and edges, with defaults.
 
-    `act`, `verify` and `repair` stand for nodes where there are no `nodes`. Spec: 08 §6.2.
+    Without `nodes`, `act`, `verify` and `repair` stand for nodes. Spec: 08 §6.2.
 
     Example: workflow_graph({entry: "draft", nodes: {draft: {}}}).nodes.draft.kind  // "stage"
     """
@@ -101,7 +101,7 @@ def workflow_policy_report(vm: Vm, graph: Value, ceiling: Value) -> Dict:
 
 @builtin("workflow_diff(left: dict, right: dict) -> dict")
 def workflow_diff(vm: Vm, left: Value, right: Value) -> Dict:
-    """Compare two graphs as data, and return their normal forms too: `{changed, left, right}`.
+    """Compare two graphs as data; return their normalised forms too: `{changed, left, right}`.
 
     Example:
         let flow = workflow_graph({id: "review", entry: "a", nodes: {a: {}}})
@@ -132,7 +132,7 @@ editing_builtin = partial(declare, family="workflows", counted=True)
 
 @editing_builtin("workflow_clone(graph: dict) -> dict", counted=False)
 def workflow_clone(vm: Vm, graph: Value) -> Graph:
-    """Return the same graph with `_clone` after its id, and the next version.
+    """Return the graph with `_clone` added to its id, and the next version.
 
     Example:
         let flow = workflow_graph({id: "review", entry: "a", nodes: {a: {}}})
@@ -143,7 +143,7 @@ def workflow_clone(vm: Vm, graph: Value) -> Graph:
 
 @editing_builtin("workflow_insert_node(graph: dict, node: dict, edge?: dict) -> dict")
 def workflow_insert_node(vm: Vm, graph: Value = None, node: Value = None, edge: Value = None) -> Graph:
-    """Return the graph with one more node, and one more edge if given; a node of the same id is replaced.
+    """Return the graph with a node added, and an edge if given; a node with the same id is replaced.
 
     Example:
         let flow = workflow_graph({entry: "a", nodes: {a: {}}})
@@ -170,7 +170,7 @@ def workflow_replace_node(vm: Vm, graph: Value = None, id: Value = None, node: V
 def workflow_rewire(
     vm: Vm, graph: Value = None, from_id: Value = None, to_id: Value = None, branch: Value = None
 ) -> Graph:
-    """Return the graph with one edge in place of all that leave `from_id` on that branch; nil is no branch.
+    """Return the graph with one edge instead of all that leave `from_id` on that branch (nil: without one).
 
     Example:
         let flow = workflow_graph({entry: "a", nodes: {a: {}, b: {}}})
@@ -182,7 +182,7 @@ def workflow_rewire(
 
 @editing_builtin("workflow_set_model_policy(graph: dict, id: string, policy: dict) -> dict")
 def workflow_set_model_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
-    """Return the graph with another `model_policy` of a node, which replaces the former one.
+    """Return the graph with a node's `model_policy` replaced.
 
     Example:
         let flow = workflow_graph({entry: "a", nodes: {a: {}}})
@@ -193,7 +193,7 @@ def workflow_set_model_policy(vm: Vm, graph: Value = None, id: Value = None, pol
 
 @editing_builtin("workflow_set_context_policy(graph: dict, id: string, policy: dict) -> dict")
 def workflow_set_context_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
-    """Return the graph with another `context_policy` of a node, which replaces the former one.
+    """Return the graph with a node's `context_policy` replaced.
 
     Example:
         let flow = workflow_graph({entry: "a", nodes: {a: {}}})
@@ -204,7 +204,7 @@ def workflow_set_context_policy(vm: Vm, graph: Value = None, id: Value = None, p
 
 @editing_builtin("workflow_set_auto_compact(graph: dict, id: string, policy: dict) -> dict")
 def workflow_set_auto_compact(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
-    """Return the graph with another `auto_compact` of a node, which replaces the former one.
+    """Return the graph with a node's `auto_compact` replaced.
 
     Example:
         let flow = workflow_graph({entry: "a", nodes: {a: {}}})
@@ -217,7 +217,7 @@ def workflow_set_auto_compact(vm: Vm, graph: Value = None, id: Value = None, pol
 def workflow_set_output_visibility(
     vm: Vm, graph: Value = None, id: Value = None, value: Value = None
 ) -> Graph:
-    """Return the graph with a node whose transcript shows only messages of a visibility; nil shows all.
+    """Return the graph with a node's transcript limited to messages of a visibility; nil shows all.
 
     Example:
         let flow = workflow_graph({entry: "a", nodes: {a: {}}})
@@ -231,7 +231,7 @@ def workflow_set_output_visibility(
 
 @editing_builtin("workflow_commit(graph: dict, reason?: string) -> dict", counted=False)
 def workflow_commit(vm: Vm, graph: Value, reason: str | None) -> Graph:
-    """Return the graph with a note that it was committed, if it is valid.
+    """Return the graph, if it is valid, with a note that it was committed.
 
     Example:
         let flow = workflow_graph({id: "review", entry: "a", nodes: {a: {}}})

@@ -51,7 +51,7 @@ def run_record(vm: Vm, run: Value = ABSENT) -> RunRecord:
 
 @record_builtin("run_record_save(run: dict, path?: string) -> dict")
 def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
-    """Write a record to `path`, or to `<id>.json` in the directory of records; `{path, run}`.
+    """Write a record to `path`, or to `<id>.json` in the directory of records: `{path, run}`.
 
     The file is written as a whole or not at all.
 
@@ -80,7 +80,7 @@ def run_record_load(vm: Vm, path: Value = ABSENT) -> RunRecord:
 
 @record_builtin("load_run_tree(path: string) -> dict")
 def load_run_tree(vm: Vm, path: Value = ABSENT) -> Dict:
-    """Return the record in a file with those of its workers' runs, recursively: `{run, children}`.
+    """Return the record in a file with its workers' records, recursively: `{run, children}`.
 
     Example:
         let saved = run_record_save(run_record({status: "completed"}), "tree.json")
@@ -92,7 +92,7 @@ def load_run_tree(vm: Vm, path: Value = ABSENT) -> Dict:
 
 @record_builtin("run_record_diff(left: dict, right: dict) -> dict")
 def run_record_diff(vm: Vm, left: Value = ABSENT, right: Value = ABSENT) -> Dict:
-    """Return what changes from one run to another; `identical` when that is nothing.
+    """Return what changed from one run to another; `identical` is true if nothing did.
 
     Example:
         let run = run_record({status: "completed"})
@@ -148,7 +148,7 @@ def run_record_fixture(vm: Vm, run: Value = ABSENT) -> ReplayFixture:
 
 @builtin("run_record_eval(run: dict, fixture?: dict) -> dict", family="records", counted=True)
 def run_record_eval(vm: Vm, run: Value = ABSENT, fixture: Value = None) -> Dict:
-    """Compare a run with a fixture: `{pass, failures, stage_count}`; its own fixture always fits.
+    """Compare a run with a fixture: `{pass, failures, stage_count}`; it always passes its own fixture.
 
     Example: run_record_eval(run_record({status: "completed"})).pass  // true
     """
@@ -160,7 +160,7 @@ def run_record_eval(vm: Vm, run: Value = ABSENT, fixture: Value = None) -> Dict:
 
 @builtin("run_record_eval_suite(cases: list) -> dict", family="records", counted=True)
 def run_record_eval_suite(vm: Vm, cases: Value = ABSENT) -> Dict:
-    """Return the report of many runs: records, or `{run, fixture?, path?}`.
+    """Return a report on many runs: records, or `{run, fixture?, path?}`.
 
     Example: run_record_eval_suite([{run: run_record({status: "completed"})}]).pass  // true
     """
@@ -180,7 +180,7 @@ def eval_suite_manifest(vm: Vm, manifest: Value = ABSENT) -> SuiteManifest:
 
 @builtin("eval_suite_run(manifest: dict) -> dict", family="records", counted=True)
 def eval_suite_run(vm: Vm, manifest: Value = ABSENT) -> Dict:
-    """Report on a manifest's cases, whose records, fixtures and baselines are files below `base_dir`.
+    """Judge a manifest's cases, whose records, fixtures and baselines are files below `base_dir`.
 
     Example: eval_suite_run({cases: []}).total  // 0
     """
@@ -190,7 +190,7 @@ def eval_suite_run(vm: Vm, manifest: Value = ABSENT) -> Dict:
 
 @builtin("eval_metric(name: string, value: any, metadata?: any) -> nil", family="records", counted=True)
 def eval_metric(vm: Vm, name: Value = ABSENT, value: Value = ABSENT, metadata: Value = None) -> None:
-    """Record a measured value, for `eval_metrics` and for the program's host.
+    """Record a measured value for `eval_metrics` and for the program's host.
 
     Example: eval_metric("accuracy", 0.9)  // nil
     """
@@ -204,7 +204,7 @@ def eval_metric(vm: Vm, name: Value = ABSENT, value: Value = ABSENT, metadata: V
 
 @builtin("eval_metrics() -> list", family="records")
 def eval_metrics(vm: Vm) -> list[Dict]:
-    """Return what the program has measured so far, in order: `{name, value, metadata?}`.
+    """Return the values measured so far, in order: `{name, value, metadata?}`.
 
     Example:
         eval_metric("recall", 0.8)
@@ -224,7 +224,7 @@ def _manifest(vm: Vm, caller: str, given: Value) -> SuiteManifest:
 
 @builtin("eval_pack_manifest(manifest: dict) -> dict", family="records")
 def eval_pack_manifest(vm: Vm, manifest: Value = None) -> EvalPack:
-    """Return the normal form of an eval pack's manifest: what an `eval_pack` declaration binds.
+    """Return an eval pack's manifest in normalised form, as an `eval_pack` declaration binds it.
 
     Example: eval_pack_manifest({id: "basics"}).id  // "basics"
     """
@@ -233,7 +233,7 @@ def eval_pack_manifest(vm: Vm, manifest: Value = None) -> EvalPack:
 
 @builtin("eval_pack_run(manifest: dict) -> dict", family="records")
 def eval_pack_run(vm: Vm, manifest: Value = None) -> Dict:
-    """Judge the cases of an eval pack: a report with a verdict, failures and warnings for each.
+    """Judge the cases of an eval pack; return a report with a verdict, failures and warnings for each.
 
     Example:
         let pack = {fixtures: [{id: "first", inline: {id: "run_1"}}], cases: [{run: "first"}]}
@@ -257,7 +257,7 @@ friction_builtin = partial(declare, family="records")
 
 @friction_builtin("friction_event(payload: dict) -> dict")
 def friction_event(vm: Vm, payload: Value = None) -> Dict:
-    """Return the normal form of a friction event: an obstacle, described without secrets.
+    """Return a friction event in normalised form: an obstacle, described without secrets.
 
     Example: friction_event({kind: "missing_context", summary: "Which shop?"}).kind  // "missing_context"
     """
@@ -268,7 +268,7 @@ def friction_event(vm: Vm, payload: Value = None) -> Dict:
 
 @friction_builtin("friction_record(event: dict, options?: dict) -> dict")
 def friction_record(vm: Vm, event: Value = None, options: Value = None) -> Dict:
-    """Keep a friction event, in memory and in the file `log_path`, if any: `{recorded, sink, event}`.
+    """Record a friction event in memory and, if given, in the file `log_path`: `{recorded, sink, event}`.
 
     Example: friction_record({kind: "missing_context", summary: "Which shop?"}).recorded  // true
     """
@@ -302,7 +302,7 @@ def friction_clear(vm: Vm) -> None:
 
 @friction_builtin("context_pack_manifest(manifest: dict) -> dict")
 def context_pack_manifest(vm: Vm, manifest: Value = None) -> Dict:
-    """Return the normal form of a context pack's manifest.
+    """Return a context pack's manifest in normalised form.
 
     Example: context_pack_manifest({id: "bolts", name: "Bolts", owner: "ann"}).name  // "Bolts"
     """
@@ -311,7 +311,7 @@ def context_pack_manifest(vm: Vm, manifest: Value = None) -> Dict:
 
 @friction_builtin("context_pack_manifest_parse(text: string) -> dict")
 def context_pack_manifest_parse(vm: Vm, text: str) -> Dict:
-    r"""Return the normal form of the manifest in a text: JSON if it starts with `{`, else TOML.
+    r"""Return the normalised manifest in a text: JSON if it starts with `{`, otherwise TOML.
 
     Example: context_pack_manifest_parse("id = \"bolts\"\nname = \"Bolts\"\nowner = \"ann\"\n").id  // "bolts"
     """
@@ -320,7 +320,7 @@ def context_pack_manifest_parse(vm: Vm, text: str) -> Dict:
 
 @friction_builtin("context_pack_suggestions(events?: any, options?: dict) -> list")
 def context_pack_suggestions(vm: Vm, events: Value = None, options: Value = None) -> list[Dict]:
-    """Return the context packs that friction events call for: the recorded ones, or a list, or `{events}`.
+    """Return the context packs that friction events suggest: the recorded ones, or a list, or `{events}`.
 
     Example: context_pack_suggestions([])  // []
     """

@@ -20,6 +20,7 @@ from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values import display
 from harnpy.workflow.execution.execute import execute
+from harnpy.workflow.execution.run_progress import COMPLETED, FAILED
 from harnpy.workflow.mailbox import Mailbox, read_target
 from harnpy.world.effects import STATE
 
@@ -42,9 +43,10 @@ if TYPE_CHECKING:
 def workflow_execute(
     vm: Vm, task: Value = None, graph: Value = None, artifacts: Value = None, options: Value = None
 ) -> Dict:
-    """Run a graph's nodes, from its entry along its edges: `{status, run, artifacts, transcript, path}`.
+    """Run a graph's nodes, along its edges: `{status, error, run, artifacts, transcript, path}`.
 
-    The status is `completed`, or `paused` if `max_steps` were not enough; `resume_path` continues such a run.
+    The status is `completed`, `failed` if a stage failed and no edge on its branch says what happens then
+    (`error` says why), or `paused` if `max_steps` were not enough; `resume_path` continues such a run.
     A stage that fails follows the edges of its branch; it doesn't end the run.
 
     Example:
@@ -58,7 +60,20 @@ def workflow_execute(
     text = "" if task is None else display(task)
     known = vm.state(MadeGraphs).find(graph)
     flow = graph_with_python_functions(vm, graph) if known is None else known
-    return execute(runtime, text, flow, artifacts, given)
+    result = execute(runtime, text, flow, artifacts, given)
+    if runtime.context().workflow is None:  # else its own workflow decides what that means
+        _keep_failure(vm, result)
+    return result
+
+
+def _keep_failure(vm: Vm, result: Dict) -> None:
+    """Keep why a workflow failed for the exit status, until the same one is completed. Spec: 09 §2.3."""
+    run = result["run"]
+    name = run["workflow_name"] or run["workflow_id"]
+    if result["status"] == FAILED:
+        vm.failures[name] = f"workflow '{name}' failed: {result['error']}"
+    elif result["status"] == COMPLETED:
+        vm.failures.pop(name, None)
 
 
 # The ``workflow`` namespace: messages to and from workflows. Spec: 08 §10.
@@ -80,7 +95,7 @@ def signal(vm: Vm, target: Value = None, name: Value = None, payload: Value = No
 
 @message_builtin("workflow.query(target: any, name: string) -> any")
 def query(vm: Vm, target: Value = None, name: Value = None) -> Value:
-    """Return the value that a workflow last published under a name; nil without one.
+    """Return the value that a workflow last published under a name, or nil.
 
     Example: workflow.query("orders", "never published")  // nil
     """
@@ -89,7 +104,7 @@ def query(vm: Vm, target: Value = None, name: Value = None) -> Value:
 
 @message_builtin("workflow.publish_query(target: any, name: string, value?: any) -> dict")
 def publish_query(vm: Vm, target: Value = None, name: Value = None, value: Value = None) -> Dict:
-    """Publish a value for `workflow.query` under a name; the mailbox's status.
+    """Publish a value for `workflow.query` under a name; return the mailbox's status.
 
     Example:
         workflow.publish_query("orders", "open", 3)
@@ -134,7 +149,7 @@ def receive(vm: Vm, target: Value = None) -> Dict | None:
 def respond_update(
     vm: Vm, target: Value = None, request_id: Value = None, value: Value = None, name: Value = None
 ) -> Dict:
-    """Respond to the request of a `workflow.update`; the mailbox's status.
+    """Respond to the request of a `workflow.update`; return the mailbox's status.
 
     Example: workflow.respond_update("orders", "request_1", "done").response_count  // 1
     """
@@ -146,7 +161,7 @@ def respond_update(
 
 @message_builtin("workflow.pause(target: any) -> dict")
 def pause(vm: Vm, target: Value = None) -> Dict:
-    """Ask a workflow to pause; the mailbox's status.
+    """Ask a workflow to pause; return the mailbox's status.
 
     Example: workflow.pause("orders").paused  // true
     """
@@ -155,7 +170,7 @@ def pause(vm: Vm, target: Value = None) -> Dict:
 
 @message_builtin("workflow.resume(target: any) -> dict")
 def resume(vm: Vm, target: Value = None) -> Dict:
-    """Ask a workflow to resume; the mailbox's status.
+    """Ask a workflow to resume; return the mailbox's status.
 
     Example:
         workflow.pause("shop")
@@ -176,7 +191,7 @@ def status(vm: Vm, target: Value = None) -> Dict:
 @message_builtin("workflow.continue_as_new(target: any) -> dict")
 @message_builtin("continue_as_new(target: any) -> dict", family="workflows", counted=True)
 def continue_as_new(vm: Vm, target: Value = None) -> Dict:
-    """Start a workflow's next generation: responses are dropped, messages and queries stay; the status.
+    """Start a workflow's next generation, without responses but with messages and queries; return the status.
 
     Example: continue_as_new("orders").generation > 0  // true
     """

@@ -32,10 +32,14 @@ if TYPE_CHECKING:
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _SECTION = re.compile(
-    r"\A(?P<code>[a-z0-9-]+)\n\n(?P<what>.+?)\n\n(?P<why>.+?)\n\n"
+    r"\A(?P<code>[A-Za-z0-9_-]+)\n\n(?P<what>.+?)\n\n(?P<why>.+?)\n\n"
     r"Wrong:\n+```harn\n(?P<wrong>.*?)^```\n+Right:\n+```harn\n(?P<right>.*?)^```\n*\Z",
     re.MULTILINE | re.DOTALL,
 )
+
+
+#: The family of the codes that only a running program meets.
+AT_RUN_TIME = "tool-surface"
 
 
 class Explanation:
@@ -100,10 +104,10 @@ def _text(family: str) -> str:
 _HEAD = """\
 # Diagnostics
 
-Every code that `harnpy check`, `harnpy lint`, `harnpy run` and the others show beside the carets, by family.
-`harnpy explain CODE` shows an entry of this page. The first program of an entry has the diagnostic, the
-second has none; the tests see to it. What can be silenced is silenced by `// harnpy: allow CODE`
-([checking.md](checking.md#silencing-a-finding)).
+Every code that `harnpy check`, `harnpy lint`, `harnpy run` and the others show beside the carets, by family,
+and those of surfaces of tools (`TOOL_SURFACE_…`). `harnpy explain CODE` shows an entry of this page. The
+first program of an entry has the diagnostic, the second has none; the tests see to it. The comment
+`// harnpy: allow CODE` silences some of them ([checking.md](checking.md#silencing-a-finding)).
 
 `harnpy explain --markdown` writes this page.
 """

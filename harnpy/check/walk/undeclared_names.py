@@ -9,7 +9,7 @@ from __future__ import annotations
 from harnpy.check.findings import declared_here
 from harnpy.formats.suggestions import STATIC_LIMIT, nearest, nearest_at_run_time
 from harnpy.syntax import ast
-from harnpy.syntax.habits import name_for, type_for
+from harnpy.syntax.habits import giver_of, name_for, type_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ def name(walk: Walk, node: ast.Name) -> None:
     absence = walk.environment.knowledge.absence(node.name)
     if absence:
         _report(walk, node, node.name, f"{text} ({absence})", None)
+        return
+    giver = giver_of(node.name)
+    if giver and not nearest_at_run_time(node.name, _seen(walk)):
+        walk.reported.error("undefined-name", node, f"{text} ({giver})", help=giver)
         return
     hint = name_for(node.name) or nearest_at_run_time(node.name, _readable(walk))
     _report(walk, node, node.name, f"{text} (did you mean `{hint}`?)" if hint else text, hint)

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 @click.command("acp", short_help="Serve an agent to an editor (ACP).")
 @click.argument("agent")
 @click.option(
-    "--store", metavar="URL", help="Where sessions are kept, in place of the configured store; also memory:."
+    "--store", metavar="URL", help="The session store, instead of the configured one; also memory:."
 )
 @trust_option
 @click.option("--debug", is_flag=True, help="Show the Python traceback of a failure.")
 def command(agent: str, store: str | None, debug: bool) -> int:
-    """Offer AGENT to the editor that starts this, over stdin and stdout, until it goes away.
+    """Serve AGENT to the editor that starts this command, over stdin and stdout, until it disconnects.
 
     AGENT is a Harn file with `pub fn agent()` or a pipeline, or NAME of a table [agents.NAME] in harn.toml.
     Needs the extra: pip install 'harnpy[acp]'.

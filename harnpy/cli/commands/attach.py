@@ -26,10 +26,12 @@ _UNAUTHORIZED = 401
 _LATE = 5.0
 
 
-@click.command("attach", short_help="Watch and steer a session of a server.")
+@click.command("attach", short_help="Watch and control a session on a server.")
 @click.argument("url", metavar="URL[,URL…]")
 @click.argument("session")
-@click.option("--client", "name", metavar="NAME", help="This client's name (default: yours, and a number).")
+@click.option(
+    "--client", "name", metavar="NAME", help="This client's name (default: your user name and a number)."
+)
 @click.option("--control", is_flag=True, help="Take control, if nobody has it: what you type is sent.")
 @click.option(
     "--token-env",
@@ -38,12 +40,12 @@ _LATE = 5.0
     help=f"The environment variable that holds the token (default {_TOKEN}).",
 )
 def command(url: str, session: str, name: str | None, control: bool, variable: str | None) -> int:
-    """Show SESSION of the server at URL as it grows, and send what you type when you are in control.
+    """Show SESSION of the server at URL as it grows, and send what you type while you are in control.
 
-    Of several servers on one store, with commas between their URLs, another is asked when one is gone.
+    Separate the URLs of several servers on one store with commas: if one is gone, another is used.
 
-    `/help` lists the commands; Ctrl+C leaves. When stdout is not a terminal, what is said comes out as plain
-    lines, lines of stdin are sent, and their end is waited for.
+    `/help` lists the commands; Ctrl+C leaves. If stdout is not a terminal, messages are printed as plain
+    lines, and the lines of stdin are sent until it ends.
     """
     from harnpy.client import ApiError
 

@@ -22,11 +22,11 @@ from harnpy.vm.run import methods
 _HEAD = """\
 # Builtins
 
-What every program can call without an import, by family; the methods of values are families of their own.
-`harnpy builtins NAME` shows an entry of this page together with the words of the
-[specification](spec/README.md), which has all details and errors.
+Every function and method that a program can use without an import, by family. `harnpy builtins NAME`
+shows an entry of this page together with the text of the [specification](spec/README.md), which has all
+details and errors.
 
-The comment behind an example is its value, or what it prints. The tests run all examples;
+The comment after an example is its value, or what it prints. The tests run all examples;
 `harnpy builtins --markdown` writes this page from the declarations of the builtins.
 """
 
@@ -132,10 +132,10 @@ def _signature(declaration: Declaration) -> str:
 
 @click.command("builtins", short_help="Show the builtin functions and methods.")
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list: NAME's, or all functions.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of NAME, or of all functions.")
 @click.option("--markdown", is_flag=True, help="Print the page of all builtins, docs/builtins.md.")
 def command(name: str | None, as_json: bool, markdown: bool) -> None:
-    """List the builtin functions and methods, or explain NAME with the specification's words."""
+    """List the builtin functions and methods, or explain NAME, with the specification's text."""
     try:
         if as_json:
             found = catalog.all_declarations() if name is None else builtin_help.find_builtin(name)

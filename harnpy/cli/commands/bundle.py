@@ -62,7 +62,7 @@ def alias() -> None:
 @command.command("export")
 @click.argument("run", metavar="RUN.json")
 @click.option("--mode", type=click.Choice(_MODES), default="sanitized", show_default=True, help="See above.")
-@click.option("-o", "--out", metavar="FILE", help="Write the bundle there; without it, to stdout.")
+@click.option("-o", "--out", metavar="FILE", help="The bundle's file; by default stdout.")
 def export(run: str, mode: str, out: str | None) -> int:
     """Make a bundle from a run record and the transcript beside it.
 
@@ -108,7 +108,7 @@ def validate(file: str, as_json: bool) -> int:
 
 @command.command("import")
 @click.argument("file")
-@click.option("-o", "--out", metavar="RUN.json", help="Write the run record there; without it, to stdout.")
+@click.option("-o", "--out", metavar="RUN.json", help="The run record's file; by default stdout.")
 def import_(file: str, out: str | None) -> int:
     """Make a run record from a bundle."""
     try:

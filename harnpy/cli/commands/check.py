@@ -169,13 +169,13 @@ _NO_TARGET = "`harnpy check` requires at least one target path, or `--workspace`
 
 @click.command("check", short_help="Find the errors of programs without running them.")
 @click.argument("targets", nargs=-1, type=click.Path(path_type=Path), metavar="TARGET...")
-@click.option("--workspace", is_flag=True, help="Check also the [workspace] pipelines of harn.toml.")
-@click.option("--strict-types", is_flag=True, help="Warn of unvalidated values from outside that are read.")
+@click.option("--workspace", is_flag=True, help="Also check the [workspace] pipelines of harn.toml.")
+@click.option("--strict-types", is_flag=True, help="Warn when unvalidated values from outside are read.")
 @click.option(
     "--preflight",
     "severity",
     type=click.Choice(SEVERITIES),
-    help="What to make of imports and templates that won't be found.",
+    help="The severity of imports and templates that don't exist.",
 )
 @trust_option
 @report_options
@@ -192,9 +192,9 @@ def command(
 ) -> int:
     """Find the errors of programs without running them.
 
-    Names, types, the options of builtins, workflow graphs and tools are checked; then come the findings of
-    `harnpy lint`, and what a run would miss. A TARGET is a file or a directory, which means the .harn files
-    below it. `harnpy explain CODE` tells more about a finding, and `// harnpy: allow CODE` at the end of a
+    Checks names, types, options of builtins, workflow graphs and tools; then reports the findings of
+    `harnpy lint`, and files that a run would miss. A TARGET is a file, or a directory with .harn files
+    below it. `harnpy explain CODE` explains a finding, and `// harnpy: allow CODE` at the end of a
     line silences it there.
     """
     if not targets and not workspace:
@@ -319,13 +319,13 @@ class _Checking:
 
 @click.command("explain", short_help="Explain the code of a diagnostic, or list all codes.")
 @click.argument("code", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list: CODE's explanation, or all.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of CODE's explanation, or of all.")
 @click.option("--markdown", is_flag=True, help="Print the page of all codes, docs/diagnostics.md.")
 @unbuilt_options("--invariant", takes_value=True)
 def explain(code: str | None, as_json: bool, markdown: bool) -> None:
-    """Explain CODE, the word beside the carets of a diagnostic, by a wrong and a right program.
+    """Explain CODE, the word beside the carets of a diagnostic, with a wrong and a right program.
 
-    Without CODE: all codes by family.
+    Without CODE, list all codes by family.
     """
     found = None if code is None else _find(code)
     if as_json:

@@ -53,20 +53,18 @@ class Finding(NamedTuple):
     next: str = ""
 
 
-@click.command("doctor", short_help="Say which model would answer, and what is set up.")
+@click.command("doctor", short_help="Show which model would answer, and what is set up.")
 @click.option("--model", metavar="MODEL", help="Call this model, as `llm_call` would.")
 @click.option("--provider", metavar="NAME", help="Its provider; by default the model's.")
-@click.option(
-    "--online", is_flag=True, help="Ask the servers of models and stores, too, whether they answer."
-)
+@click.option("--online", is_flag=True, help="Also check whether the servers of models and stores respond.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @trust_option
 def command(model: str | None, provider: str | None, online: bool, as_json: bool) -> int:
-    """Say what is set up here, which model would answer and why, and what to do next.
+    """Show what is set up here, which model would answer and why, and what to do next.
 
-    No server is asked without --online or --model, and no key is ever shown. With --model, MODEL is called
-    four times with a few words: whole and streamed, without and with a tool. Those calls cost what such calls
-    cost. The exit status is 1 if something failed.
+    No server is contacted without --online or --model, and no key is ever shown. With --model, MODEL is
+    called four times with a few words: whole and streamed, with and without a tool, at the usual price. The
+    exit status is 1 if something failed.
     """
     world = World()
     if model is None and provider is not None:

@@ -157,7 +157,7 @@ def _run(path: str, spec: str | None, llm_mock: str | None, args: Sequence[str])
     try:
         if llm_mock is not None:
             replay(vm, llm_mock)
-        status = exit_status(vm.run_file(path, args=args))
+        status = exit_status(vm.run_file(path, args=args), vm.failures)
     except ExitRequest as request:
         status = request.code
     except Exception as error:
@@ -199,9 +199,11 @@ _APPLIES_TO = {"--compare": "record"} | dict.fromkeys(
 @click.command("eval", short_help="Judge runs: a record, a directory of them, a suite, an eval pack.")
 @click.argument("path")
 @click.argument("args", nargs=-1)
-@click.option("--compare", metavar="BASE", help="A record: show what changed since the run in BASE.")
-@click.option("--structural-experiment", "spec", metavar="SPEC", help="A program: run it with it, too.")
-@click.option("--llm-mock", metavar="FILE", help="A program: answer all model calls from FILE.")
+@click.option("--compare", metavar="BASE", help="For a record: show what changed since the run in BASE.")
+@click.option(
+    "--structural-experiment", "spec", metavar="SPEC", help="For a program: also run it with this experiment."
+)
+@click.option("--llm-mock", metavar="FILE", help="For a program: answer all model calls from FILE.")
 @html_option
 @trust_option
 @click.pass_context
@@ -214,7 +216,7 @@ def command(
     llm_mock: str | None,
     page: str | None,
 ) -> int:
-    """Judge PATH; the exit status is 1 when a blocking check fails.
+    """Judge PATH; the exit status is 1 if a blocking check fails.
 
     PATH is a run record, a directory of them, the manifest of a suite, an eval pack (TOML or JSON), or with
     --structural-experiment a program; the arguments after `--` are its `argv`.

@@ -33,7 +33,7 @@ from harnpy.world import World
 
 
 store_option = click.option(
-    "--store", metavar="URL", help="Where events are kept, in place of the configured one."
+    "--store", metavar="URL", help="The store of events, instead of the configured one."
 )
 
 
@@ -77,11 +77,11 @@ def on_logs(places: Callable[[], list[str]]) -> Callable[[Callable[..., int]], C
 
 
 _WIDTHS = {"id": 48, "value": 48}
-_by = click.option("--by", metavar="NAME", help="Who says so.")
+_by = click.option("--by", metavar="NAME", help="The name to record.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.group("waitpoint", cls=Group, short_help="Complete what programs wait for.")
+@click.group("waitpoint", cls=Group, short_help="Complete waitpoints, which programs wait for.")
 @store_option
 @trust_option
 @click.pass_context
@@ -124,7 +124,7 @@ def list_waitpoints(logs: list[StoreEventLog], status: str | None, as_json: bool
 def complete(
     logs: list[StoreEventLog], id: str, value: Any, create: bool, by: str | None, as_json: bool
 ) -> int:
-    """Complete ID: all who wait for it get the value, null by default."""
+    """Complete ID: everybody who waits for it receives the value, null by default."""
     try:
         done = _knowing(logs, id).complete(id, value, by=by, create=create)
     except UnknownWaitpoint:
@@ -139,7 +139,7 @@ def complete(
 @_json
 @on_logs(_waited)
 def cancel(logs: list[StoreEventLog], id: str, reason: str | None, by: str | None, as_json: bool) -> int:
-    """Call ID off: it won't happen any more."""
+    """Cancel ID."""
     try:
         off = _knowing(logs, id).cancel(id, reason=reason, by=by)
     except UnknownWaitpoint:
@@ -205,12 +205,12 @@ def _value(context: click.Context, text: str | None) -> Any:
 # `harnpy tokens`: who may call a service, until when. Spec: 10 §C21, 08 §16.
 
 
-@click.group("tokens", cls=Group, short_help="Give out and revoke tokens of a service.")
+@click.group("tokens", cls=Group, short_help="Issue and revoke a service's tokens.")
 @store_option
 @trust_option
 @click.pass_context
 def tokens(context: click.Context, store: str | None) -> None:
-    """Manage who may call `harnpy serve`, or a service of your own that stands behind BearerAuth.
+    """Manage access to `harnpy serve`, or to a service of your own behind BearerAuth.
 
     A store's URL is sqlite:FILE, jsonl:DIRECTORY or postgresql://…
     """
@@ -227,7 +227,7 @@ def tokens(context: click.Context, store: str | None) -> None:
     "scopes",
     type=click.Choice(get_args(Scope)),
     multiple=True,
-    help="What it may do at `harnpy serve` (write unless given); may be repeated.",
+    help="What the token may do at `harnpy serve` (default write); may be repeated.",
 )
 @click.option(
     "--requests-per-minute",
@@ -239,7 +239,7 @@ def tokens(context: click.Context, store: str | None) -> None:
     "--cost-per-day",
     type=click.FloatRange(0),
     metavar="USD",
-    help="What PRINCIPAL's sessions may cost in a day, before `harnpy serve` takes no more prompts.",
+    help="The cost of PRINCIPAL's sessions per day beyond which `harnpy serve` refuses prompts.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the whole session as JSON.")
 @on_logs(_usual)
@@ -252,7 +252,7 @@ def create(
     cost_per_day: float | None,
     as_json: bool,
 ) -> int:
-    """Begin a session of PRINCIPAL and print its token. It is shown this once and kept nowhere."""
+    """Start a session for PRINCIPAL and print its token, which is shown only once and not stored."""
     now = utc_now()
     given = {
         "scopes": list(dict.fromkeys(scopes)),
@@ -270,7 +270,7 @@ def create(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @on_logs(_usual)
 def list_tokens(logs: list[StoreEventLog], as_json: bool) -> int:
-    """List the live sessions: whose they are, until when, and what they may do. No token is known."""
+    """List the live sessions: their owners, expiry and scopes. Tokens aren't stored."""
     found = BearerSessions(logs[0]).live()
     if as_json:
         say(compact_json([known.payload() for known in found]))

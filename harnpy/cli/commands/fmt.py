@@ -44,11 +44,11 @@ class Formatted(NamedTuple):
     error: str | None = None
 
 
-@click.command("fmt", short_help="Write programs in their canonical form.")
+@click.command("fmt", short_help="Format programs in their canonical layout.")
 @click.argument("targets", nargs=-1, type=click.Path(path_type=Path, allow_dash=True), metavar="TARGET...|-")
-@click.option("--check", is_flag=True, help="Write nothing; fail when a file would be reformatted.")
+@click.option("--check", is_flag=True, help="Write nothing; fail if a file would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
-@click.option("--line-width", type=click.IntRange(min=1), metavar="N", help="The longest line (100).")
+@click.option("--line-width", type=click.IntRange(min=1), metavar="N", help="Maximum line length (100).")
 @click.option("--separator-width", type=click.IntRange(min=1), metavar="N", help="The width of bars (80).")
 @click.pass_context
 def command(
@@ -59,10 +59,10 @@ def command(
     line_width: int | None,
     separator_width: int | None,
 ) -> int:
-    """Write programs in their canonical form.
+    """Format programs in their canonical layout.
 
-    A TARGET is a file or a directory, which means the .harn files below it. With `-` the program comes from
-    stdin and its canonical form goes to stdout.
+    A TARGET is a file, or a directory with .harn files below it. With `-`, read the program from
+    stdin and write the result to stdout.
     """
     if not targets:
         raise click.UsageError("`harnpy fmt` requires at least one target path, or `-` for stdin", context)

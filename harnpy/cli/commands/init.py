@@ -91,15 +91,15 @@ def _command(name: str, summary: str) -> click.Command:
         help=f"{'; '.join(f'{template}: {what}' for template, (what, _) in TEMPLATES.items())}.",
     )
     def made(**given: Any) -> int:
-        """Make a small project in DIR, by default the current directory.
+        """Create a small project in DIR, by default the current directory.
 
-        It runs, has a test that passes, and a workflow of GitHub Actions. Where a file of the same name is
-        already, nothing is made. `harnpy new` is the same command.
+        It has a program that runs, a passing test and a GitHub Actions workflow. If one of its files
+        exists, nothing is created. `harnpy new` is the same command.
         """
         return _make(**given)
 
     return made
 
 
-command = _command("init", "Make a small project that runs.")
+command = _command("init", "Create a small project that runs.")
 new = _command("new", "The same as `init`.")

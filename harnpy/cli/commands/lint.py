@@ -30,13 +30,13 @@ def _known(context: click.Context, parameter: click.Parameter, names: tuple[str,
     return names
 
 
-@click.command("lint", short_help="Find bad habits in programs, and mend them.")
+@click.command("lint", short_help="Find bad habits in programs, and fix them.")
 @click.argument("targets", nargs=-1, type=click.Path(path_type=Path), metavar="TARGET...")
 @click.option("--fix", is_flag=True, help="Apply the fixes that can't change what the program does.")
-@click.option("--unsafe-fixes", is_flag=True, help="Apply all fixes; look at what they have done.")
+@click.option("--unsafe-fixes", is_flag=True, help="Apply all fixes; review the result.")
 @click.option("--require-file-header", is_flag=True, help="Require a /** */ block at the top of each file.")
-@click.option("--select", multiple=True, callback=_known, metavar="RULE", help="Look for this rule alone.")
-@click.option("--disable", multiple=True, callback=_known, metavar="RULE", help="Don't look for this rule.")
+@click.option("--select", multiple=True, callback=_known, metavar="RULE", help="Apply only this rule.")
+@click.option("--disable", multiple=True, callback=_known, metavar="RULE", help="Skip this rule.")
 @report_options
 @click.pass_context
 def command(
@@ -49,10 +49,10 @@ def command(
     disable: tuple[str, ...],
     form: str | None,
 ) -> int:
-    """Find bad habits in programs: names that nobody uses, code that isn't reached, and the like.
+    """Find bad habits in programs: unused names, unreachable code, and the like.
 
-    A TARGET is a file or a directory, which means the .harn files below it. `harnpy explain RULE` shows why a
-    rule is one. `// harnpy: allow RULE` at the end of a line silences it there, `[lint] disabled` of
+    A TARGET is a file, or a directory with .harn files below it. `harnpy explain RULE` gives the reason for
+    a rule. `// harnpy: allow RULE` at the end of a line silences it there, `[lint] disabled` of
     harn.toml everywhere.
     """
     if not targets:

@@ -29,18 +29,20 @@ def command() -> None:
     """The Model Context Protocol. Needs the extra: pip install 'harnpy[mcp]'."""
 
 
-@command.command("serve", short_help="Offer a file's functions as tools.")
+@command.command("serve", short_help="Serve a file's functions as tools.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "--transport",
     type=click.Choice(["stdio", "http"]),
     default="stdio",
-    help="How clients come: over stdin and stdout (default), or over streamable HTTP.",
+    help="How clients connect: over stdin and stdout (default), or over streamable HTTP.",
 )
 @site_options("127.0.0.1:8765", "HARN_SERVE_MCP_BIND", "HTTP: ")
 @click.option("--path", metavar="PATH", default="/mcp", help="HTTP: the path of the endpoint (default /mcp).")
 @click.option(
-    "--sessions", is_flag=True, help="Offer the file's sessions too: as resources, with the verbs as tools."
+    "--sessions",
+    is_flag=True,
+    help="Also serve the file's sessions, as resources, with their verbs as tools.",
 )
 @trust_option
 @click.option("--debug", is_flag=True, help="Show the Python traceback of a failure.")
@@ -52,7 +54,7 @@ def serve(
     sessions: bool,
     debug: bool,
 ) -> int:
-    """Offer the `pub fn`s and `tool` declarations of FILE as MCP tools, until the client goes away.
+    """Serve the `pub fn`s and `tool` declarations of FILE as MCP tools, until the client disconnects.
 
     A tool's description is the comment `/** … */` above the function, and its schema comes from the types of
     its parameters and result. FILE is loaded once; calls run concurrently, each in a task of its own.

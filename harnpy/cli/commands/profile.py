@@ -224,15 +224,17 @@ def _lines(profile: Profile, text_of: Callable[[str, int], str]) -> Markup:
 @trust_option
 @click.argument("file", type=click.Path())
 @click.argument("args", nargs=-1)
-@click.option("--top", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="Rows shown.")
+@click.option(
+    "--top", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="The number of rows."
+)
 @click.option("--html", "page", metavar="OUT", help="Also write a page with a flame graph.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; the program's output goes to stderr.")
 def command(file: str, args: tuple[str, ...], top: int, page: str | None, as_json: bool) -> int:
     """Run FILE and report where its time goes, by function and by line.
 
-    ARGS after `--` are the program's `argv`. Own time is that of a function's own lines and of the builtins
-    that they call; total time includes the Harn functions that they call. Recording slows down calls
-    and lines, but not what builtins do.
+    ARGS after `--` are the program's `argv`. Own time is that of a function's own lines and the builtins
+    they call; total time includes the Harn functions they call. Recording slows down calls and lines, but
+    not builtins.
     """
     recorder = Recorder()
     status = _run(file, args, recorder, as_json)
@@ -254,7 +256,7 @@ def _run(file: str, args: tuple[str, ...], recorder: Recorder, as_json: bool) ->
     try:
         with watching(recorder):
             value = vm.run_file(file, args=args)
-        return exit_status(value)
+        return exit_status(value, vm.failures)
     except ExitRequest as request:
         return request.code
     except KeyboardInterrupt:
@@ -346,13 +348,13 @@ def _report(runs: Sequence[_Run]) -> Iterator[str]:
 # `harnpy emit`: the Python that a program becomes. Spec: 09 §6.7.
 
 
-@click.command("emit", short_help="Show the Python that a program becomes.")
+@click.command("emit", short_help="Show the Python that a program is compiled to.")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--module", "as_module", is_flag=True, help="As it is compiled when another file imports it.")
+@click.option("--module", "as_module", is_flag=True, help="Compile FILE as when another file imports it.")
 def emit(file: Path, as_module: bool) -> int:
-    """Show the Python that a program becomes, each line of the program as a comment before it.
+    """Show the Python that a program is compiled to, with each Harn line as a comment before it.
 
-    Functions come first, as makers that are called with the values that the function captures; then `main`.
+    Functions come first, each wrapped in one that takes the values it captures; then `main`.
     docs/internals/vm.md explains the rest.
     """
     vm, directory = Vm(), str(file.absolute().parent)

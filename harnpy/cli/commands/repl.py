@@ -17,12 +17,12 @@ from harnpy.version import __version__
 from harnpy.vm.errors import ExitRequest
 
 
-@click.command("repl", short_help="Talk to Harn, one input at a time.")
+@click.command("repl", short_help="Run Harn interactively, one input at a time.")
 @trust_option
 def command() -> int:
-    """Talk to Harn, one input at a time; `:help` shows how.
+    """Run Harn interactively, one input at a time; `:help` lists the commands.
 
-    When stdin is not a terminal, inputs are read from it to its end, without prompts.
+    If stdin is not a terminal, all its inputs are run, without prompts.
     """
     try:
         shell = Shell()

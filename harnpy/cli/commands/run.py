@@ -13,7 +13,7 @@ from harnpy.cli.project_setup import bind_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from harnpy import Vm
@@ -29,32 +29,32 @@ _HELP = f"""\
 
 Usage: {_USAGE}
 
-FILE is a Harn program, `-` one that is read from stdin. The entry is the pipeline
-`default`, else the first pipeline, else the statements of the file in order. An int
-as the entry's value is the exit status; so is 1 for Err and for an uncaught error.
+FILE is a Harn program; `-` reads one from stdin. The entry is the pipeline
+`default`, or the first pipeline, or else the file's statements in order. An int
+as the entry's value is the exit status; Err and an uncaught error exit with 1.
 
 Options:
   -e CODE                 Run CODE as the body of `pipeline main(task) {{ ... }}`.
   --deny A,B              Make the builtins A and B fail, and refuse their effects.
   --allow A,B             Make every builtin fail except A, B and a core set.
-  --memory SIZE           Let the process have that much memory: 512M, 2G.
-  --time TIME             End the program after that time: 10s, 500ms, 2m.
+  --memory SIZE           Limit the memory of the process: 512M, 2G.
+  --time TIME             End the program after this time: 10s, 500ms, 2m.
   --limit NAME=N          Set a limit, such as steps=1000000; may be repeated.
   --skill-dir DIR         Add the skills in DIR; may be repeated.
-  --llm-mock FILE         Answer all model calls from FILE, a fixture a line.
-  --llm-mock-record FILE  Record the replies of models in FILE, for --llm-mock.
+  --llm-mock FILE         Answer all model calls from FILE, one fixture per line.
+  --llm-mock-record FILE  Record the models' replies in FILE, for --llm-mock.
   --watch-agents          Show on stderr what the agents do while they work.
   --attended              Ask at the terminal when the program asks a person.
   --trust                 Trust the project this once, as HARN_TRUST=1 does.
-  --walk                  Walk the syntax tree instead of compiling it: slow, the same results.
+  --walk                  Interpret the syntax tree instead of compiling it: slower, same results.
   --trace                 Show the model calls and their cost on stderr afterwards.
   --debug                 Show the Python traceback of a failure.
-  --durable               Keep each step in the sessions' store: a run that is killed can go on.
-  --run-id ID             Call the durable run that; if there is one of this program, it goes on.
-  --queue Q               Leave the durable run to a `harnpy worker` of that queue.
-  --resume RUN_ID         Go on with a durable run, FILE (if any) in place of its program.
-  --accept-changes STAGE  Go on although that finished stage was edited; may be repeated.
-  --store URL, --engine E  Where durable runs are kept, and by which engine: local, dbos.
+  --durable               Record each step in the session store, so that a killed run can be resumed.
+  --run-id ID             The durable run's id; an existing run of this program is resumed.
+  --queue Q               Queue the durable run for a `harnpy worker`.
+  --resume RUN_ID         Resume a durable run, with FILE, if given, instead of its program.
+  --accept-changes STAGE  Resume although this finished stage was edited; may be repeated.
+  --store URL, --engine E  The store and the engine (local, dbos) of durable runs.
   --help                  Show this message.
 
 The arguments after `--` are the program's `argv`.
@@ -137,7 +137,7 @@ class Options:
     llm_mock: str | None = None
     llm_mock_record: str | None = None
     attended = debug = durable = trace = trust = walk = watch_agents = help = False
-    #: Of durable runs.
+    #: The number of durable runs.
     run_id: str | None = None
     queue: str | None = None
     resume: str | None = None
@@ -301,7 +301,7 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
 
             sys.stdout.flush()
             model_fixtures.print_trace(vm)
-        return exit_status(value)
+        return exit_status(value, vm.failures)
     except ExitRequest as request:
         return request.code
     except Exception as error:
@@ -412,18 +412,26 @@ def _run_inline(vm: Vm, code: str, args: list[str]) -> Any:
         return vm.run_file(path, args=args)
 
 
-def exit_status(value: Any) -> int:
-    """Return the exit status for a program's value; an Err is also shown on stderr. Spec: 02 §10.5."""
+def exit_status(value: Any, failures: Mapping[str, str] | None = None) -> int:
+    """Return the exit status for a program's value, or for its ``failures`` if the value is no status.
+
+    An Err and the failures are also shown on stderr. Spec: 02 §10.5, 09 §2.3.
+    """
     from harnpy.vm.values import EnumValue
 
     if type(value) is int:
         return max(0, min(value, 255))
-    if type(value) is EnumValue and value.enum == "Result" and value.variant == "Err":
-        from harnpy.cli.console import complain
+    complaints = [f"error: {failure}".replace("\n", " ") for failure in (failures or {}).values()]
+    if type(value) is EnumValue and value.enum == "Result":
         from harnpy.vm.values import display
 
         text = (display(value.fields[0]) if value.fields else "") or "error"
-        sys.stdout.flush()
-        complain(text.removesuffix("\n"))
-        return FAILED
-    return OK
+        complaints = [text.removesuffix("\n")] if value.variant == "Err" else []
+    if not complaints:
+        return OK
+    from harnpy.cli.console import complain
+
+    sys.stdout.flush()
+    for complaint in complaints:
+        complain(complaint)
+    return FAILED

@@ -62,13 +62,13 @@ _debug = click.option("--debug", is_flag=True, hidden=True)
 def _of_engines(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb the options ``--engine`` and ``--store``."""
     store = click.option(
-        "--store", metavar="URL", help="The store that runs are in, in place of the sessions' one."
+        "--store", metavar="URL", help="The store of the runs, instead of the session store."
     )
     engine = click.option(
         "--engine",
         type=click.Choice([*ENGINES]),
         metavar="E",
-        help="Only runs of that engine: local (the default) or dbos.",
+        help="Only runs of this engine: local (the default) or dbos.",
     )
     return engine(store(function))
 
@@ -115,14 +115,19 @@ def _record_of(error: RunNotFound, verb: str) -> Fault:
     "directory",
     type=click.Path(exists=True, file_okay=False),
     metavar="D",
-    help="Where to look for records, in place of HARN_RUN_DIR or .harn-runs.",
+    help="The directory of records, instead of HARN_RUN_DIR or .harn-runs.",
 )
 @click.option(
-    "--status", type=click.Choice(STATUSES), metavar="S", help="Only durable runs with that status."
+    "--status", type=click.Choice(STATUSES), metavar="S", help="Only durable runs with this status."
 )
-@click.option("--queue", metavar="Q", help="Only durable runs of that queue.")
+@click.option("--queue", metavar="Q", help="Only durable runs in this queue.")
 @click.option(
-    "--limit", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Of durable runs."
+    "--limit",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="The number of durable runs.",
 )
 @_of_engines
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
@@ -136,9 +141,9 @@ def list_runs(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """List the runs, the newest first: durable ones, and those that left a record.
+    """List runs, newest first: durable ones, and those that left a record.
 
-    Records are looked for where workflows write them, and in the directories below.
+    Records are searched for where workflows write them, and in the directories below.
     """
     where = Path(directory or run_directory(World()))
     statuses = None if status is None else frozenset((status,))
@@ -247,7 +252,7 @@ def show(id: str, engine: str | None, store: str | None, as_json: bool) -> int:
 @_json
 @_failing
 def steps(id: str, engine: str | None, store: str | None, as_json: bool) -> int:
-    """List the steps that are recorded of the durable run ID, or the stages of a record."""
+    """List the recorded steps of the durable run ID, or the stages of a record."""
     run = _found(engine, store, id)
     if not isinstance(run, tuple):
         found: list[Dict] = [
@@ -346,7 +351,7 @@ def _lines(run: RunInfo, count: int) -> Iterable[str]:
 @click.option("--reason", default="", metavar="TEXT", help="Why.")
 @_verb
 def cancel(engine: Engine, id: str, reason: str) -> int:
-    """Cancel the durable run ID; what it is doing is ended within a second."""
+    """Cancel the durable run ID; it stops within a second."""
     try:
         if engine.cancel(id, reason=reason):
             say(one_line(f"cancelled {id}"))
@@ -362,7 +367,7 @@ def cancel(engine: Engine, id: str, reason: str) -> int:
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @_verb
 def delete(engine: Engine, ids: tuple[str, ...]) -> int:
-    """Delete durable runs that have ended. The sessions that they used stay."""
+    """Delete durable runs that have ended. Their sessions are kept."""
     for id in ids:
         try:
             engine.delete(id)
@@ -377,7 +382,7 @@ def delete(engine: Engine, ids: tuple[str, ...]) -> int:
 @_json
 @_verb
 def resume(engine: Engine, id: str, as_json: bool) -> int:
-    """Go on with the durable run ID at its first step without a record, here, and wait for its end."""
+    """Resume the durable run ID here, at its first step without a record, and wait for its end."""
     from harnpy.cli.durable_runs import held_by_another, require_trusted
 
     try:
@@ -393,12 +398,14 @@ def resume(engine: Engine, id: str, as_json: bool) -> int:
 
 @command.command("fork")
 @click.argument("id")
-@click.option("--from", "step", required=True, metavar="STEP", help="Go on from there: a number or a key.")
-@click.option("--run-id", metavar="ID", help="Call the new run that.")
+@click.option(
+    "--from", "step", required=True, metavar="STEP", help="The step to start from: a number or a key."
+)
+@click.option("--run-id", metavar="ID", help="The new run's id.")
 @_json
 @_verb
 def fork(engine: Engine, id: str, step: str, run_id: str | None, as_json: bool) -> int:
-    """Make a run that has the records of ID before STEP, go on with it here, and wait for its end."""
+    """Create a run with the records of ID before STEP, execute it here, and wait for its end."""
     from harnpy.cli.durable_runs import require_trusted
 
     at = int(step) if step.isascii() and step.isdecimal() else step
@@ -436,7 +443,7 @@ def _followed(handle: RunHandle, as_json: bool) -> int:
 @click.option("--compare", metavar="BASE", help="Show what changed since the run in BASE.")
 @html_option
 def inspect(run: str, compare: str | None, page: str | None) -> int:
-    """Show the run whose record is in the file RUN, or whose id that is."""
+    """Show a run by its record's file or its id."""
     try:
         record = run_records.load(run)
         base = None if compare is None else run_records.load(compare)
@@ -525,7 +532,7 @@ def _say_all(lines: Iterable[str]) -> None:
 @click.argument("run")
 @html_option
 def replay(run: str, page: str | None) -> int:
-    """Show how the run in the file RUN, or of that id, went, and whether it passes its own fixture."""
+    """Show how a run went, given its file or id, and whether it passes its own fixture."""
     try:
         record = run_records.load(run)
     except MisuseError as error:

@@ -33,16 +33,16 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
             default=30.0,
             show_default=True,
             metavar="SECONDS",
-            help="How long turns and runs may go on after SIGTERM; then they are left to the next server.",
+            help="How long turns and runs may continue after SIGTERM; then they are left to the next server.",
         ),
         click.option(
             "--log-format",
             "log_format",
             type=click.Choice(["text", "json"]),
-            help="Print a line for each request, without what was said.",
+            help="Print a line for each request, without the conversation.",
         ),
         site_options(_BIND, _VARIABLE),
-        click.option("--store", metavar="URL", help="The store, in place of the configured one."),
+        click.option("--store", metavar="URL", help="The store, instead of the configured one."),
         click.argument("agents", nargs=-1, metavar="[AGENT]..."),
     ):
         function = decorate(function)
@@ -66,7 +66,7 @@ def command(**given: Any) -> int:
 @click.command("portal", short_help="Serve sessions, and open them in the browser.")
 @_options
 def portal(**given: Any) -> int:
-    """Serve as `harnpy serve --open` does."""
+    """The same as `harnpy serve --open`."""
     return _serve(opens=True, **given)
 
 

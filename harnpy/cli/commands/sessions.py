@@ -144,7 +144,7 @@ kind_option = click.option(
     default="all",
     show_default=True,
     callback=lambda _, __, kind: KINDS if kind == "all" else (kind,),
-    help="Sessions, or threads of LangGraph.",
+    help="Sessions, or LangGraph threads.",
 )
 
 
@@ -192,18 +192,18 @@ def idle(store: Store, id: str) -> Iterator[StoredSession]:
 @click.command("show")
 @click.argument("id")
 @click.option("--events", "what", flag_value="events", help="Show the events of the log.")
-@click.option("--history", "what", flag_value="history", help="Show all messages, trimmed ones too.")
-@click.option("--at", metavar="SEQ|EVENT|TIME", help="Show it as it was then.")
+@click.option("--history", "what", flag_value="history", help="Show all messages, including trimmed ones.")
+@click.option("--at", metavar="SEQ|EVENT|TIME", help="Show it as it was at that point.")
 @click.option("--step", type=click.IntRange(1), metavar="N", help="Show what the model was asked at step N.")
-@click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
+@click.option("--follow", is_flag=True, help="Continue with new events until interrupted.")
 @verb
 def show(
     store: Store, as_json: bool, id: str, what: str | None, at: str | None, step: int | None, follow: bool
 ) -> int:
     """Show what a model would see of a session: its window.
 
-    Of a thread of LangGraph, the state at its last checkpoint; --history shows all checkpoints, and --at may
-    name one. thread:ID is the thread where a session has that id, too.
+    For a LangGraph thread, show the state at its last checkpoint; --history shows all checkpoints, and --at
+    may name one. If a session has the same id, thread:ID is the thread.
     """
     if step is not None and (what is not None or follow):
         raise click.UsageError("--step shows one request: leave out --events, --history and --follow")
@@ -272,7 +272,7 @@ def _say_messages(messages: Iterable[dict[str, Any]], as_json: bool) -> None:
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, metavar="N")
 @verb
 def search(store: Store, as_json: bool, query: str, id: str | None, kind: Kinds, limit: int) -> int:
-    """Find what was said: every word of QUERY, "quoted phrases" as they stand, in ID or anywhere."""
+    """Find text: every word of QUERY, or exact "quoted phrases", in ID or anywhere."""
     among = None if id is None else conversations.find(store, id, kind)
     for hit in conversations.search(store, query, among, kind, limit):
         where = hit.conversation
@@ -288,10 +288,10 @@ def search(store: Store, as_json: bool, query: str, id: str | None, kind: Kinds,
 @click.command("fork")
 @click.argument("id")
 @click.argument("new", required=False)
-@click.option("--at", type=click.IntRange(1), metavar="SEQ", help="With the events up to that one.")
+@click.option("--at", type=click.IntRange(1), metavar="SEQ", help="With the events up to this one.")
 @verb
 def fork(store: Store, as_json: bool, id: str, new: str | None, at: int | None) -> int:
-    """Make a session NEW with ID's past. It costs the same at any length."""
+    """Create a session NEW with ID's past, at the same cost for any length."""
     session = loaded(store, id)
     if at is not None and at > session.seq:
         raise EventNotFound(str(at), id)
@@ -305,7 +305,7 @@ def fork(store: Store, as_json: bool, id: str, new: str | None, at: int | None) 
 @click.argument("turns", type=click.IntRange(1), default=1, metavar="[N]")
 @verb
 def rewind(store: Store, as_json: bool, id: str, turns: int) -> int:
-    """Take back the last N turns, 1 unless said. What was said in them is shown."""
+    """Take back the last N turns (default 1) and show what was said in them."""
     with idle(store, id) as session:
         _say_messages(session.rewind(turns), as_json)
     return OK
@@ -315,7 +315,7 @@ def rewind(store: Store, as_json: bool, id: str, turns: int) -> int:
 @click.argument("id")
 @verb
 def redo(store: Store, as_json: bool, id: str) -> int:
-    """Bring back what the last rewind took, unless something was said since."""
+    """Restore what the last rewind took back, unless something was said since."""
     with idle(store, id) as session:
         _say_messages(session.redo(), as_json)
     return OK
@@ -323,15 +323,15 @@ def redo(store: Store, as_json: bool, id: str) -> int:
 
 @click.command("delete")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@click.option("--hard", is_flag=True, help="Now and for good; without it, `gc` does that.")
-@click.option("--everywhere", is_flag=True, help="With --hard: leave no text of it in any file.")
+@click.option("--hard", is_flag=True, help="Erase at once; otherwise `gc` does it later.")
+@click.option("--everywhere", is_flag=True, help="With --hard: leave none of the text in any file.")
 @verb
 def delete(store: Store, as_json: bool, ids: tuple[str, ...], hard: bool, everywhere: bool) -> int:
-    """Delete sessions. Forks keep what they share with them.
+    """Delete sessions. Forks keep the part that they share.
 
-    --everywhere also cleans the store's free space, index and logs, durable runs, artifacts, records of runs
-    and workers, checkpoints and logs of the project. It refuses while there are forks that hold the text and
-    aren't named, or runs that hold it and haven't ended.
+    --everywhere also cleans the store's free space, index and logs, durable runs, artifacts, records of
+    runs and workers, checkpoints and logs of the project. It refuses if forks that aren't named, or
+    unfinished runs, contain the text.
     """
     if everywhere and not hard:
         raise click.UsageError("--everywhere is for good: add --hard")
@@ -384,10 +384,10 @@ def _erase(store: Store, as_json: bool, ids: tuple[str, ...]) -> int:
 @click.pass_obj
 @failing
 def copy(context: Context, source: str, target: str, ids: tuple[str, ...]) -> int:
-    """Copy sessions and threads to another store, ids and events as they are.
+    """Copy sessions and threads to another store, with their ids and events.
 
-    Without IDs all that the store has, runs, topics and waitpoints included: a backup, also while others
-    write. Made again, it goes on where it ended.
+    Without IDs, copy everything in the store, including runs, topics and waitpoints: a backup, even while
+    others write. Run it again to continue where it stopped.
     """
     url = parse_url(source)
     if url.scheme in IN_FILES and not os.path.exists(url.target):
@@ -407,13 +407,13 @@ def copy(context: Context, source: str, target: str, ids: tuple[str, ...]) -> in
 
 @click.command("upgrade")
 @click.argument("url", metavar="URL")
-@click.option("--dry-run", is_flag=True, help="Say which version the store has, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Report the store's version, and change nothing.")
 @click.pass_obj
 @failing
 def upgrade(context: Context, url: str, dry_run: bool) -> int:
-    """Raise a store's version to the newest one. Processes of an older harnpy can't use it any more then.
+    """Raise a store's version to the newest one. Older versions of harnpy can't use it from then on.
 
-    Nothing else raises it: a store goes on with the version that it was made with.
+    Nothing else raises it: a store keeps the version it was created with.
     """
     report = upgrade_store(url, dry_run=dry_run)
     if context.as_json:
@@ -445,19 +445,19 @@ _NAMES = tuple(format.name for format in FORMATS)
 
 @click.command("export")
 @click.argument("id", required=False)
-@click.option("--all", "everything", is_flag=True, help="All sessions, a file each.")
+@click.option("--all", "everything", is_flag=True, help="Export all sessions, one file each.")
 @click.option("--format", type=click.Choice(_NAMES), default="jsonl", show_default=True)
-@click.option("-o", "--out", metavar="PATH", help="A file; a directory with --all. Without it: stdout.")
+@click.option("-o", "--out", metavar="PATH", help="A file, or a directory with --all; by default stdout.")
 @click.option("--strict", is_flag=True, help="Write nothing if the format can't hold everything.")
 @verb
 def export_(
     store: Store, as_json: bool, id: str | None, everything: bool, format: str, out: str | None, strict: bool
 ) -> int:
-    """Write a session to a file, from which `import` makes it again.
+    """Write a session to a file that `import` can read back.
 
-    jsonl holds its whole log, an event a line. What another format doesn't hold is listed on stderr, and
-    stands beside the file, in FILE.harn.json: `import FILE` makes the whole session again. markdown and html
-    are for people, and aren't read back.
+    jsonl contains the whole log, one event per line. What another format can't represent is listed on
+    stderr and written beside the file, to FILE.harn.json, so that `import FILE` restores the whole session.
+    markdown and html are for people and can't be imported.
     """
     if everything == (id is not None):
         raise click.UsageError("name a session, or pass --all")
@@ -494,22 +494,22 @@ def _refuse_record(id: str) -> None:
 @click.command("import")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--format", type=click.Choice((AUTO, *_NAMES, *READ)), default=AUTO, show_default=True)
-@click.option("--id", metavar="ID", help="The session's id, in place of its own.")
+@click.option("--id", metavar="ID", help="The session's id, instead of its own.")
 @click.option(
     "--on-conflict",
     type=click.Choice((UPDATE, ERROR, SKIP, RENAME)),
-    help="When there is a session of that id. By default `update` for other tools' files, which adds what is "
-    "new to it, and `error` for the rest.",
+    help="What to do if the session's id exists. By default `update` for other tools' files, which adds new "
+    "events, and `error` for the rest.",
 )
 @click.option("--partial", is_flag=True, help="Leave out lines that can't be read, and list them.")
 @click.option(
     "--strict",
     is_flag=True,
     expose_value=False,
-    help="Without effect: a file is imported as a whole or not at all, and what is lost is listed.",
+    help="Without effect: a file is imported completely or not at all, and losses are listed.",
 )
 @click.option(
-    "--checkpoints", is_flag=True, help="Copy LangGraph's threads as they are, for HarnpySaver to go on with."
+    "--checkpoints", is_flag=True, help="Copy LangGraph's threads unchanged, for use with HarnpySaver."
 )
 @verb
 def import_(
@@ -522,12 +522,12 @@ def import_(
     partial: bool,
     checkpoints: bool,
 ) -> int:
-    """Make sessions of files that `export`, other tools and frameworks wrote: docs/import.md says which.
+    """Create sessions from files of `export`, other tools and frameworks; docs/import.md lists them.
 
-    Files of messages come in, too: those of OpenAI, Anthropic, Gemini, Ollama and ShareGPT.
+    Message files of OpenAI, Anthropic, Gemini, Ollama and ShareGPT can be imported, too.
 
-    A directory is searched: `harnpy sessions import ~/.claude/projects ~/.codex/sessions`. A bad file doesn't
-    keep the others out.
+    A directory is searched: `harnpy sessions import ~/.claude/projects ~/.codex/sessions`. A bad file
+    doesn't affect the others.
     """
     if id is not None and (len(paths) > 1 or os.path.isdir(paths[0])):
         raise click.UsageError("--id is for one file")
@@ -637,13 +637,15 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _DELETED = frozenset({"deleted"})
 
 
-@click.group("sessions", cls=Group, short_help="List, show and manage kept sessions.", no_args_is_help=False)
-@click.option("--store", metavar="URL", help="In place of HARN_SESSION_STORE and harn.toml.")
+@click.group(
+    "sessions", cls=Group, short_help="List, show and manage stored sessions.", no_args_is_help=False
+)
+@click.option("--store", metavar="URL", help="Instead of HARN_SESSION_STORE and harn.toml.")
 @trust_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(context: click.Context, store: str | None, as_json: bool) -> None:
-    """The conversations that are kept in a store.
+    """List, show, search, copy and delete the conversations in a store.
 
     A store's URL is sqlite:FILE, jsonl:DIRECTORY or postgresql://…
     """
@@ -652,9 +654,9 @@ def command(context: click.Context, store: str | None, as_json: bool) -> None:
 
 @command.command("list")
 @kind_option
-@click.option("--status", metavar="S", help="Only sessions with that status.")
-@click.option("--agent", metavar="A", help="Only that agent's.")
-@click.option("--deleted", is_flag=True, help="Deleted ones, too.")
+@click.option("--status", metavar="S", help="Only sessions with this status.")
+@click.option("--agent", metavar="A", help="Only this agent's.")
+@click.option("--deleted", is_flag=True, help="Include deleted ones.")
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, metavar="N")
 @verb
 def list_sessions(
@@ -666,7 +668,7 @@ def list_sessions(
     deleted: bool,
     limit: int,
 ) -> int:
-    """List the sessions and the threads of LangGraph, those that were written last first.
+    """List the sessions and LangGraph threads, most recently written first.
 
     A thread has no status and no agent.
     """
@@ -708,10 +710,10 @@ def tree(store: Store, as_json: bool, id: str | None) -> int:
 
 @command.command("gc")
 @click.option("--older-than", metavar="AGE", callback=lambda _, __, text: _seconds(text), help="E.g. 30d.")
-@click.option("--dry-run", is_flag=True, help="Say what would be dropped.")
+@click.option("--dry-run", is_flag=True, help="Only report what would be erased.")
 @verb
 def gc(store: Store, as_json: bool, older_than: float | None, dry_run: bool) -> int:
-    """Drop deleted sessions, what only they kept, and other leftovers, for good."""
+    """Erase deleted sessions, what only they refer to, and other leftovers."""
     report = store.gc(older_than=older_than, dry_run=dry_run)
     if as_json:
         say(compact_json(report._asdict()))

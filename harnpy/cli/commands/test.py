@@ -44,14 +44,21 @@ class _Command(click.Command):
 @click.command("test", cls=_Command, short_help="Run the tests of a project, or a conformance suite.")
 @click.argument("target", required=False)
 @click.argument("selection", required=False)
-@click.option("--filter", metavar="P", help="Run only what matches, see above.")
+@click.option("--filter", metavar="P", help="Run only matching tests, see above.")
 @click.option(
-    "--timeout", callback=_milliseconds, default="30000", metavar="MS", help="For each test; 5s is 5000."
+    "--timeout",
+    callback=_milliseconds,
+    default="30000",
+    metavar="MS",
+    help="Time limit for each test; 5s is 5000.",
 )
-@click.option("--parallel", is_flag=True, help="User tests: several files at once.")
+@click.option("--parallel", is_flag=True, help="User tests: run several files at once.")
 @click.option("--watch", is_flag=True, help="User tests: run again after every change.")
 @click.option(
-    "-v", "--verbose", is_flag=True, help="Output of tests that pass; conformance: times, failures in full."
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Show the output of passing tests; conformance: times, failures in full.",
 )
 @click.option(
     "--durations",
@@ -59,10 +66,10 @@ class _Command(click.Command):
     "durations",
     type=click.IntRange(1),
     metavar="[=N]",
-    help="Statistics of times, and the N (10) slowest tests.",
+    help="Show time statistics and the N (10) slowest tests.",
 )
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
-@click.option("--json", is_flag=True, help="Print one JSON object a test, then the counts.")
+@click.option("--json", is_flag=True, help="Print one JSON object per test, then the counts.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Conformance: run in N processes.")
 @click.option(
     "--root", type=click.Path(path_type=Path), metavar="DIR", help="Conformance: the suite's directory."
@@ -75,13 +82,13 @@ class _Command(click.Command):
     metavar="DIR",
     help="Add the skills in DIR; may be repeated.",
 )
-@click.option("--walk", is_flag=True, help="Walk the syntax trees instead of compiling them.")
+@click.option("--walk", is_flag=True, help="Interpret the syntax trees instead of compiling them.")
 @click.option("--coverage", is_flag=True, help="User tests: report which lines and branches ran.")
 @click.option(
-    "--lcov", type=click.Path(path_type=Path), metavar="FILE", help="Coverage as an LCOV file as well."
+    "--lcov", type=click.Path(path_type=Path), metavar="FILE", help="Also write coverage as an LCOV file."
 )
 @click.option(
-    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Coverage as an HTML page as well."
+    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write coverage as an HTML page."
 )
 @click.option("--evals", is_flag=True, help="Package: judge its eval packs.")
 @trust_option

@@ -20,15 +20,16 @@ from harnpy.world import World
 from harnpy.world.files import plain_reason, private_files
 
 
-@click.command("trust", short_help="Let what a project says of keys and commands count.")
+@click.command("trust", short_help="Let a project's keys and commands take effect.")
 @click.argument("directory", default=".", type=click.Path(file_okay=False))
 @click.option("--list", "listing", is_flag=True, help="List the projects that you trust.")
-@click.option("--revoke", is_flag=True, help="Trust the project no longer.")
+@click.option("--revoke", is_flag=True, help="Stop trusting the project.")
 def command(directory: str, listing: bool, revoke: bool) -> int:
     """Trust the project around DIRECTORY, the current one by default.
 
-    What its harn.toml says of model providers, MCP servers, hooks, databases and places outside the project
-    takes effect from then on, until that part changes. Read it first: it is shown, and nothing is asked.
+    What its harn.toml says about model providers, MCP servers, hooks, databases and places outside the
+    project takes effect from then on, until that part changes. The command shows that part and asks
+    nothing: read it first.
     """
     world = World()
     kept = decisions(world.environment.get)

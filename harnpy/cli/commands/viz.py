@@ -355,15 +355,15 @@ _GRAPH_KEYS = ("nodes", "act", "verify", "repair")
     "--format",
     "style",
     type=click.Choice(["mermaid", "svg"]),
-    help="What to write; svg where OUT ends in .svg, else mermaid.",
+    help="The output format; svg if OUT ends in .svg, otherwise mermaid.",
 )
-@click.option("--workflow", is_flag=True, help="Draw the workflow graph that a program spells out.")
-@click.option("--graph", metavar="NAME", help="The same, for the graph of that name.")
+@click.option("--workflow", is_flag=True, help="Draw the workflow graph in a program.")
+@click.option("--graph", metavar="NAME", help="The same, for the graph with this name.")
 def command(file: Path, output: Path | None, style: str | None, workflow: bool, graph: str | None) -> None:
     """Draw FILE: a program as a flowchart, or, from a .json file, a workflow graph or a run record.
 
-    Programs are read, never run. With --workflow the graph is drawn that a program passes to
-    `workflow_graph`; a graph that a program computes can be saved as JSON and drawn from there.
+    Programs are read, never run. With --workflow, draw the graph that a program passes to `workflow_graph`.
+    To draw a computed graph, save it as JSON.
     """
     try:
         chart = _chart(file, workflow or graph is not None, graph)

@@ -21,7 +21,7 @@ from harnpy.workflow.engines import ENGINES
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-@click.command("worker", short_help="Do the durable runs that are queued.")
+@click.command("worker", short_help="Execute queued durable runs.")
 @click.option(
     "--engine",
     type=click.Choice([*ENGINES]),
@@ -30,23 +30,21 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
     metavar="E",
     help="The engine.",
 )
-@click.option("--store", metavar="URL", help="The store that runs are in, in place of the sessions' one.")
-@click.option(
-    "--queue", "queues", multiple=True, metavar="Q", help="Serve that queue, not all; may be repeated."
-)
+@click.option("--store", metavar="URL", help="The store of the runs, instead of the session store.")
+@click.option("--queue", "queues", multiple=True, metavar="Q", help="Serve only this queue; may be repeated.")
 @click.option(
     "--concurrency",
     type=click.IntRange(1),
     default=4,
     show_default=True,
     metavar="N",
-    help="Do so many runs at once.",
+    help="The number of concurrent runs.",
 )
 @trust_option
 def command(engine: str, store: str | None, queues: Sequence[str], concurrency: int) -> int:
-    """Do the durable runs that are queued, go on with those whose worker is gone, start what is scheduled.
+    """Execute queued durable runs, resume those whose worker died, and start scheduled ones.
 
-    SIGTERM or SIGINT stops it: steps that are running may end, for up to 30 s; then others can have the rest.
+    On SIGTERM or SIGINT, running steps get up to 30 s to finish; other workers take the rest.
     """
     stop = Event()
     before = {number: signal.getsignal(number) for number in _SIGNALS}

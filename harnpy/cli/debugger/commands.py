@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 HELP = """\
   c                continue
   n                step over: to the next statement of this function
-  s                step into the functions that are called
+  s                step into the functions that this statement calls
   o                step out: to the caller
   b                the breakpoints
   b [FILE:]LINE [if CONDITION]
@@ -56,11 +56,11 @@ HELP = """\
   t                the tasks
   t N              look at task N
   session          the sessions that are open
-  session ID       one of them in full; the beginning of its id will do
+  session ID       one of them in full; the beginning of its id is enough
   q                end the program and leave
   help             this text
 
-An empty line repeats c, n, s or o. Ctrl+C stops a program that runs."""
+An empty line repeats c, n, s or o. Ctrl+C stops a running program."""
 
 _REASONS = {"entry": "the start", "step": "a step", "pause": "a pause"}
 _BREAKPOINT = re.compile(r"(?:(?P<file>.+):)?(?P<line>\d+)(?:\s+if\s+(?P<condition>.+))?")
@@ -448,12 +448,12 @@ def _prompter(commands: Commands) -> Callable[[], str | None]:
 @click.argument("args", nargs=-1)
 @trust_option
 @click.option("--skill-dir", "skill_dirs", multiple=True, metavar="DIR", help="Add the skills in DIR.")
-@click.option("--llm-mock", metavar="FILE", help="Answer all model calls from FILE, a fixture a line.")
+@click.option("--llm-mock", metavar="FILE", help="Answer all model calls from FILE, one fixture per line.")
 def debug(file: str, args: tuple[str, ...], skill_dirs: tuple[str, ...], llm_mock: str | None) -> int:
     """Run FILE, and stop before its first statement.
 
-    ARGS are the program's `argv`; write `--` before those that begin with a dash. The program is walked, not
-    compiled (`harnpy run --walk`).
+    ARGS are the program's `argv`; write `--` before those that begin with a dash. The program is
+    interpreted, not compiled (as with `harnpy run --walk`).
     """
     from harnpy.cli.debugger.engine import Launch
 

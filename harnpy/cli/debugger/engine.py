@@ -399,7 +399,7 @@ class Program:
         try:
             if launch.llm_mock is not None:
                 replay(self.vm, launch.llm_mock)
-            return exit_status(self.vm.run_file(launch.file, args=launch.args))
+            return exit_status(self.vm.run_file(launch.file, args=launch.args), self.vm.failures)
         except ExitRequest as request:
             return request.code
         except Terminated:

@@ -7,6 +7,7 @@ that awaits is suspended, the others go on, and while all of them wait the async
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from math import inf
 from weakref import WeakSet
@@ -14,7 +15,7 @@ from weakref import WeakSet
 from greenlet import getcurrent, greenlet
 
 from harnpy.faults import LOOK
-from harnpy.vm.errors import Leaving
+from harnpy.vm.errors import CalledOff, Grace, VmMisuse
 from harnpy.vm.run.scheduler import Closers
 from harnpy.vm.run.tasks import waits_until
 from harnpy.world.loops import cancel_tasks, close_generators
@@ -179,6 +180,11 @@ class Bridge:
         if self.resting and not self.resting.done():
             self.resting.set_result(None)
 
+    def rouse(self) -> None:
+        """`wake`, from any thread."""
+        with suppress(RuntimeError):  # the loop is closed
+            self.loop.call_soon_threadsafe(self.wake)
+
     def rest(self, seconds: float | None) -> asyncio.Future[None]:
         """Done after ``seconds``, or as soon as a result arrives."""
         self.resting = self.loop.create_future()
@@ -250,11 +256,11 @@ class OwnLoop(Bridge, OfProcess):
 
 
 def open_loop(scheduler: Scheduler, awaitable: Awaitable[Any]) -> OwnLoop:
-    """A loop to wait for ``awaitable`` in. Raises RuntimeError inside a running loop."""
+    """A loop to wait for ``awaitable`` in. Raises VmMisuse inside a running loop."""
     if asyncio._get_running_loop():
         if asyncio.iscoroutine(awaitable):
             awaitable.close()
-        raise RuntimeError("a program that awaits coroutines needs `run_async` inside a running loop")
+        raise VmMisuse("a program that awaits coroutines needs `run_async` inside a running loop")
     return OwnLoop(scheduler)
 
 
@@ -297,8 +303,12 @@ async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:
     finally:
         turns.end()
         # The coroutine was cancelled: the program ends where it is, though what it closes may wait once more.
+        if not runner.dead:
+            scheduler.signal.cancelled = True
+            scheduler.refresh()
         while not runner.dead:
-            waiting.throw(Leaving())
+            scheduler.grace = scheduler.grace or Grace()
+            waiting.throw(CalledOff(scheduler.grace))
         scheduler.idle, scheduler.bridge = before
         scheduler.turns = None
         scheduler.new_hub()

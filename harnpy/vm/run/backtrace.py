@@ -217,6 +217,8 @@ def finish(error: BaseException) -> VmError:
     frames = harn_frames(error.__traceback__)
     if isinstance(error, Thrown):
         error.frames = frames
+        if error.__cause__ is None:
+            error.__cause__ = _cause(error)
         return error
     finished = VmError(describe(error, 0))
     finished.frames = frames
@@ -224,14 +226,22 @@ def finish(error: BaseException) -> VmError:
     return finished
 
 
-def limit_exceeded(leaving: Leaving) -> BaseException:
-    """Return what leaves the Vm: an error for an exceeded limit, with Harn frames, or ``leaving`` itself."""
-    from harnpy.vm.limits import LimitReached
+def _cause(error: Thrown) -> BaseException | None:
+    """Return what caused the error whose value a program has caught and thrown again; None for others."""
+    earlier = error.__context__
+    while earlier is not None:
+        if isinstance(earlier, Thrown) and earlier.value is error.value:
+            return earlier.__cause__
+        earlier = earlier.__context__
+    return None
 
-    if not isinstance(leaving, LimitReached):
+
+def left(leaving: Leaving) -> BaseException:
+    """Return what leaves the Vm: an error for the embedder, with Harn frames, or ``leaving`` itself."""
+    if leaving.becomes is None:
         return leaving
-    leaving.error.frames = harn_frames(leaving.__traceback__)
-    return leaving.error
+    leaving.becomes.frames = harn_frames(leaving.__traceback__)
+    return leaving.becomes
 
 
 def render(error: VmError, colour: bool = False) -> str:

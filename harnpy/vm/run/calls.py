@@ -8,7 +8,16 @@ from __future__ import annotations
 
 import sys
 
-from harnpy.vm.errors import FAILURES, OVERFLOW, Leaving, PlainFault, RuntimeFault, Thrown, TypeFault
+from harnpy.vm.errors import (
+    FAILURES,
+    OVERFLOW,
+    CalledOff,
+    Leaving,
+    PlainFault,
+    RuntimeFault,
+    Thrown,
+    TypeFault,
+)
 from harnpy.vm.values import Builtin, EnumValue, Fn, Generator, Struct, display, type_name
 
 TYPE_CHECKING = False
@@ -158,6 +167,11 @@ class Calls:
         raise self._meaningless(f"Undefined builtin: {name}", name, self.vm.builtins.names())
 
     def undefined_variable(self, name: str, visible: Sequence[str] = ()) -> Never:
+        from harnpy.syntax.habits import giver_of
+
+        giver = giver_of(name)
+        if giver and not self.vm.suggest_name(name, visible):
+            raise RuntimeFault(f"Undefined variable: {name} ({giver})")
         candidates = [*visible, *self.vm.global_names(), *self.vm.builtins.names()]
         raise self._meaningless(f"Undefined variable: {name}", name, candidates if name != "_" else ())
 
@@ -265,7 +279,10 @@ def constructor(name: str, declared: tuple[str, ...]) -> Fn:
 
 def alive() -> bool:
     """Return True if `finally` and `defer` blocks may run: not in what is being aborted or thrown away."""
-    return not isinstance(sys.exc_info()[1], Leaving | GeneratorExit)
+    error = sys.exc_info()[1]
+    if isinstance(error, Leaving):
+        return error.grace is not None and error.grace.takes(1)
+    return not isinstance(error, GeneratorExit)
 
 
 def again(error: BaseException) -> Thrown:
@@ -287,5 +304,9 @@ def run_defers(blocks: list[Callable[[], None]]) -> None:
             blocks.pop()()
         except FAILURES as error:
             failure = failure or error
+        except CalledOff as leaving:
+            if not alive():
+                raise
+            failure = leaving
     if failure:
         raise failure

@@ -92,7 +92,7 @@ def skip_while(vm: Vm, self: Iter, f: Value) -> Iter:
 
 @method("iter", "zip(other: any) -> iter")
 def zip_(vm: Vm, self: Iter, other: Value) -> Iter:
-    """Pairs of items of both, until either ends.
+    """Return pairs of items from both, until either ends.
 
     Example: iter([1, 2]).zip("ab").map({ p -> "${p.first}${p.second}" }).to_list()  // ["1a", "2b"]
     """

@@ -150,7 +150,7 @@ def filter_(vm: Vm, self: List, f: Value) -> List | None:
 
 @method("list", "flat_map(f: callable) -> list")
 def flat_map(vm: Vm, self: List, f: Value) -> List | None:
-    """`f(item)` of every item; results that are lists are spliced in, one level deep.
+    """Return `f(item)` of every item; lists among the results are spliced in, one level deep.
 
     Example: [1, 2].flat_map({ n -> [n, n] })  // [1, 1, 2, 2]
     """
@@ -479,7 +479,7 @@ def group_by(vm: Vm, self: List, f: Value) -> dict[str, List] | None:
 @method("list", "chunk(size: int = 1) -> list")
 @method("list", "each_slice(size: int = 1) -> list")
 def chunk(vm: Vm, self: List, size: int) -> List:
-    """Lists of `size` items each; the last may be shorter.
+    """Return lists of `size` items each; the last may be shorter.
 
     Example: [1, 2, 3].chunk(2)  // [[1, 2], [3]]
     """
@@ -491,7 +491,7 @@ def chunk(vm: Vm, self: List, size: int) -> List:
 @method("list", "each_cons(size: int = 2, step: int = 1) -> list")
 @method("list", "sliding_window(size: int = 2, step: int = 1) -> list")
 def window(vm: Vm, self: List, size: int, step: int) -> List:
-    """Lists of `size` neighbours, each beginning `step` items after the one before.
+    """Return lists of `size` neighbours, each beginning `step` items after the one before.
 
     Example: [1, 2, 3].window(2)  // [[1, 2], [2, 3]]
     """

@@ -8,17 +8,28 @@ imports greenlet, and evaluated code stays plain synchronous Python.
 from __future__ import annotations
 
 import sys
-from _thread import get_ident
+from _thread import allocate_lock, get_ident
 from collections import deque
 from contextvars import copy_context
 from heapq import heappop, heappush
 from math import inf
 
 from harnpy.faults import BATCH, LOOK, Interruption
-from harnpy.vm.errors import FAILURES, OVERFLOW, Interrupted, PlainFault, RuntimeFault, in_domain
+from harnpy.vm.errors import (
+    FAILURES,
+    OVERFLOW,
+    CalledOff,
+    Grace,
+    Interrupted,
+    Leaving,
+    PlainFault,
+    RuntimeFault,
+    in_domain,
+)
 from harnpy.vm.run.backtrace import Walking, calling, place_of, unit_of
 from harnpy.vm.run.calls import TaskAborted
 from harnpy.vm.run.tasks import CANCELLED, Overtime, Task, end_of_wait, interrupt, is_over, time_left
+from harnpy.world.clock import RealClock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +52,7 @@ if TYPE_CHECKING:
         def waiting(self) -> Task | None: ...
         def variables(self) -> Context: ...
         def wake(self) -> None: ...
+        def rouse(self) -> None: ...
         def is_quiet(self) -> bool: ...
         def close(self) -> None: ...
 
@@ -141,6 +153,14 @@ def place_in_program(frame: FrameType | None) -> str:
 MOST_NESTED = 512
 
 
+def is_leaving() -> bool:
+    """Return True if the code that runs now was called to clean up after what is being left."""
+    error = sys.exc_info()[1]
+    while error is not None and not isinstance(error, Leaving):
+        error = error.__context__
+    return error is not None
+
+
 class Closers:
     """The things to close when a program ends; it belongs to the program, like all state of a Vm."""
 
@@ -178,7 +198,15 @@ class Scheduler:
         self.may_interrupt = False
         """Whether any task has had a deadline or was asked to end, in this run."""
         self.now: Callable[[], float] = vm.unguarded.clock.monotonic
-        self.idle: Callable[[float | None], object] = vm.unguarded.clock.sleep
+        self.bell = allocate_lock()
+        """Held while nobody from outside wants the thread to go on that waits."""
+        self.bell.acquire()
+        clock = vm.unguarded.clock
+        self.idle: Callable[[float | None], object] = clock.sleep
+        if type(clock) is RealClock:
+            self.idle = lambda seconds: RealClock.doze(seconds, self.bell)
+        self.grace: Grace | None = None
+        """What is left to the blocks that clean up after a cancelled run."""
         self.chores: list[Callable[[], object]] = []
         """What is done, once, when no task can go on."""
         self.serves_calls = False
@@ -208,6 +236,8 @@ class Scheduler:
         """
         task = self.current
         task.wait = wait
+        if self.signal.cancelled:
+            self.leave(0)
         if self.may_interrupt:
             until = end_of_wait(task)
             if until is not None:
@@ -224,6 +254,8 @@ class Scheduler:
             task.turn += 1
         self.refresh()
         if self.signal.pending:
+            if self.signal.cancelled:
+                self.leave(0)
             if self.meter is not None:
                 self.meter.check_time()
             interrupt(self, task, 0)
@@ -252,6 +284,8 @@ class Scheduler:
             if self.fatal:
                 error, self.fatal = self.fatal, None
                 raise error
+            if self.signal.cancelled:
+                self.leave(0)
             if self.timers:
                 self.fire_timers()
             if not self.ready:
@@ -354,6 +388,7 @@ class Scheduler:
             return stack.switch()
         finally:
             setattr(holder, name, own)
+            del here, own, stack  # as in `abort`
 
     def resume(self, task: Task) -> None:
         self.ready.append(task)
@@ -362,6 +397,16 @@ class Scheduler:
         """Have the program go on while the asyncio loop runs: a task of it may act."""
         if self.bridge is not None:
             self.bridge.wake()
+
+    def rouse(self) -> None:
+        """Have the thread that runs the program look up, from any thread."""
+        from contextlib import suppress
+
+        with suppress(RuntimeError):  # released already
+            self.bell.release()
+        bridge = self.bridge
+        if bridge is not None:
+            bridge.rouse()
 
     def wake_at(self, task: Task, when: float) -> None:
         self.sequence += 1
@@ -423,10 +468,15 @@ class Scheduler:
         while task and not task.is_limited():
             task = task.parent
         self.signal.pending = self.signal.watched or task is not None
+        if self.signal.cancelled:  # asked for only now: another thread sets it first, and then what it undoes
+            self.signal.pending = True
         self.unseen = 0  # a durable run counts from where a task goes on
 
     def poll(self) -> None:
         """Between two turns of a loop, or entering a function: raise what is due in the current task."""
+        if self.signal.cancelled:
+            self.leave(1)
+            return
         if self.turns is not None:
             self.turns.poll()
         if self.meter is not None:
@@ -446,6 +496,9 @@ class Scheduler:
         if self.unseen < BATCH:
             return
         self.unseen = 0
+        if self.signal.cancelled:
+            self.leave(1)
+            return
         try:
             if self.turns is not None and self.turns.is_due() and not in_domain(sys._getframe(1)):
                 self.turns.take()
@@ -458,6 +511,17 @@ class Scheduler:
             if in_domain(sys._getframe(1)):
                 raise Interruption(str(error)) from error
             raise
+
+    def leave(self, turns: int) -> None:
+        """Leave the run that was cancelled, unless what cleans up after it may make so many more turns.
+
+        It may not wait, which is no turn.
+        """
+        if self.grace is None:
+            self.grace = Grace()
+        elif turns and is_leaving() and self.grace.takes(turns):
+            return
+        raise CalledOff(self.grace)
 
     def time_left(self) -> float:
         """For work that cannot be interrupted: the seconds that it may take at most."""
@@ -612,7 +676,13 @@ class Scheduler:
 
         current = self.current
         task.aborter = getcurrent()
-        task.greenlet.throw(TaskAborted())
+        aborted = TaskAborted()
+        aborted.grace = self.grace
+        try:
+            task.greenlet.throw(aborted)
+        finally:
+            # An error's traceback may keep the task beyond its thread, whose greenlets must not be kept.
+            task.aborter = None
         self.current = current
         self.refresh()
 
@@ -646,6 +716,9 @@ class Scheduler:
         """At the program's end: its unawaited tasks stop without a trace."""
         self.abort_children(self.root)
         self.abort_children(self.detached)
+        if self.signal.cancelled:
+            self.signal.cancelled, self.grace, self.fatal = False, None, None
+            self.bell.acquire(blocking=False)
         self.ready.clear()
         self.timers.clear()
         self.root.deadlines, self.root.overtime, self.may_interrupt = (), None, False

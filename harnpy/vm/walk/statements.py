@@ -243,7 +243,7 @@ def retry(a: Activation, node: ast.Retry) -> None:
             if attempt == last:
                 failure = again(error)
                 a.at = a.at if failure is error else node.start
-                raise failure from None
+                raise failure from failure.__cause__  # and not from the error of this attempt
         finally:
             a.catches.pop()
             a.protected -= 1

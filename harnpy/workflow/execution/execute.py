@@ -24,6 +24,7 @@ from harnpy.workflow.execution.run_options import CALLER, DETERMINISTIC, Replay,
 from harnpy.workflow.execution.run_progress import (
     COMPLETED,
     ERROR,
+    FAILED,
     Progress,
     Ready,
     RunRecorder,
@@ -62,6 +63,9 @@ if TYPE_CHECKING:
     from harnpy.workflow.graph_shapes import Graph, Node
     from harnpy.workflow.records.record_shapes import RunRecord, StageRecord
     from harnpy.world import World
+
+#: The statuses of runs with nothing left to do.
+_OVER = (COMPLETED, FAILED)
 
 # The start of a run: a new or resumed record, and its mutation session. Spec: 08 §7.8.
 
@@ -189,18 +193,19 @@ def execute(runtime: Runtime, task: str, graph: Any, artifacts: Any, options: Op
         raise MisuseError(f"{CALLER}: invalid workflow: {'; '.join(validation['errors'])}")
     inputs, read = read_artifacts(artifacts, world), read_options(options)
     former = _record(read.resume_run, read.resume_path, world)
-    if former is not None and former["status"] == COMPLETED and not read.restart:
+    if former is not None and former["status"] in _OVER and not read.restart:
         # Its process may have been killed right after the record was written.
         return _ended(former, normal, runtime)
     return Execution(runtime, task, normal, inputs, read, former, validation).run()
 
 
 def _ended(run: RunRecord, graph: Graph, runtime: Runtime) -> Dict:
-    """Close what a completed run doesn't need any longer, and return the result of the run."""
-    if run["status"] == COMPLETED:
+    """Close what a run that is over doesn't need any longer, and return the result of the run."""
+    if run["status"] in _OVER:
         close_minted(runtime.sessions, graph, run["id"])
     return {
         "status": run["status"],
+        "error": run["metadata"].get("error") if run["status"] == FAILED else None,
         "run": run,
         "artifacts": run["artifacts"],
         "transcript": run["transcript"],

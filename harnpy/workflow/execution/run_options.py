@@ -259,6 +259,7 @@ def _read_audit(given: Any, scope: str, approval: Dict | None) -> Audit:
     """Return the requested mutation session, as far as it is set."""
     with errors_after(f"{CALLER}: audit parse error: "):
         audit = read(Audit, {} if given is None else given)
+        read_approval_policy(audit["approval_policy"])
     audit["mutation_scope"] = audit["mutation_scope"] or scope
     audit["approval_policy"] = audit["approval_policy"] or approval
     return audit

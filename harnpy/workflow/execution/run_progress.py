@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.people import merged_history
 from harnpy.agent.worker import without_functions
+from harnpy.formats.dicts import as_dicts
 from harnpy.formats.json import to_json
 from harnpy.formats.shapes import made, only
 from harnpy.workflow.artifacts import ArtifactIndex
 from harnpy.workflow.execution.stage_work import Ended
+from harnpy.workflow.execution.verification import failed_check
+from harnpy.workflow.graph import VERIFY
 from harnpy.workflow.records.record import (
     FINALIZE,
     STAGE_COMPLETE,
@@ -333,6 +336,30 @@ def _settings(node: Node, plain: Collection[int]) -> Dict:
 COMPLETED, PAUSED = "completed", "paused"
 
 
+def unhandled_failures(run: RunRecord) -> list[str]:
+    """Return why a run failed: each node's last stage that failed, with no edge followed on its branch.
+
+    Spec: 08 §7.2.
+    """
+    last = {stage["node_id"]: stage for stage in run["stages"]}
+    handled = {(each["from_stage_id"], each["branch"]) for each in run["transitions"]}
+    return [
+        f"node '{id}': {_failure(stage)}"
+        for id, stage in last.items()
+        if stage["status"] == FAILED and (stage["id"], stage["branch"]) not in handled
+    ]
+
+
+def _failure(stage: StageRecord) -> str:
+    """Return in what way a stage failed."""
+    if stage["branch"] == ERROR:
+        return str(stage["metadata"].get("error") or ERROR)
+    if stage["kind"] == VERIFY:
+        problems = [failed_check(check) for check in as_dicts((stage["verification"] or {}).get("checks"))]
+        return ": ".join(filter(None, (_NOT_VERIFIED, ", ".join(filter(None, problems)))))
+    return stage["outcome"] or FAILED
+
+
 class Progress:
     """``run`` is the record; the ``recorder`` adds what models, tools and people do."""
 
@@ -373,9 +400,14 @@ class Progress:
         self._writer.checkpoint()
 
     def end(self) -> None:
-        """End the run, completed or out of steps, and write it durably. Raise `MisuseError`."""
+        """End the run, completed, failed or out of steps, and write it durably. Raise `MisuseError`."""
         run = self.run
-        run["status"] = PAUSED if self.ready else COMPLETED
+        failures = [] if self.ready else unhandled_failures(run)
+        run["status"] = PAUSED if self.ready else FAILED if failures else COMPLETED
+        if failures:
+            run["metadata"] = {**run["metadata"], "error": "; ".join(failures)}
+        elif "error" in run["metadata"]:  # of a run that was begun again
+            run["metadata"] = {key: value for key, value in run["metadata"].items() if key != "error"}
         run["finished_at"] = self.now()
         run["replay_fixture"] = fixture_of(run, self._world)
         self._checkpoint(FINALIZE, self.now())

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import errors_after, read_fields
-from harnpy.formats.json import parse_json
+from harnpy.formats.json import parse_json, to_json
 from harnpy.workflow.artifacts import escaped, lines_of, tagged
+from harnpy.workflow.graph import check_contract_keys
 from harnpy.world.files import system_reason
 
 if TYPE_CHECKING:
@@ -35,6 +36,15 @@ def verified(node: Node, result: Dict) -> Dict:
     if not checks:
         return {"kind": "none", "ok": True}
     return {"kind": "composite", "ok": all(check["ok"] for check in checks), "checks": checks}
+
+
+def failed_check(check: Dict) -> str | None:
+    """Return what a check of `verified` missed; None if it holds."""
+    if check.get("ok"):
+        return None
+    if check.get("kind") == "assert_text":
+        return f"the output lacks {to_json(check.get('expected'))}"
+    return f"the exit status is {to_json(check.get('actual'))} instead of {to_json(check.get('expected'))}"
 
 
 LOCAL_ONLY = "local_only"
@@ -108,6 +118,7 @@ def _sources(id: str, verify: Dict, read_text: Callable[[str], str]) -> Iterator
     if path:
         read = _read(str(path), read_text)
         with errors_after(f"workflow verification contract parse failed for {path}: "):
+            check_contract_keys(read, "")
             fields = _fields(read, "")
         yield fields
     inner = verify.get("contract")

@@ -1,6 +1,7 @@
 """Reports for people, each one HTML file: on a run, on two runs compared, on an evaluation.
 
     html_report(run, env) -> text               a run record (08 §8.1)
+    cell_of_run(run, env) -> cell               the same in a few lines, for notebooks
     sections_of(run, env) -> list               its sections, for the portal (11 §2)
     html_diff(left, right, diff, env) -> text   two run records and their `run_record_diff` (08 §8.5)
     html_evaluation(report, env) -> text        an evaluation's report (08 §8.3, §8.7)
@@ -16,16 +17,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.workflow.report.diff_report import html_diff as html_diff
     from harnpy.workflow.report.evaluation_report import html_evaluation as html_evaluation
+    from harnpy.workflow.report.run_report import cell_of_run as cell_of_run
     from harnpy.workflow.report.run_report import html_report as html_report
     from harnpy.workflow.report.run_report import sections_of as sections_of
 
 _MODULES = {
+    "cell_of_run": "run_report",
     "html_report": "run_report",
     "html_diff": "diff_report",
     "html_evaluation": "evaluation_report",
     "sections_of": "run_report",
 }
-__all__ = ["html_diff", "html_evaluation", "html_report", "sections_of"]
+__all__ = ["cell_of_run", "html_diff", "html_evaluation", "html_report", "sections_of"]
 
 
 def __getattr__(name: str) -> object:

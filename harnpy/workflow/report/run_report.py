@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harnpy.formats.dicts import Dict
-    from harnpy.formats.markup import Child
+    from harnpy.formats.markup import Cell, Child
     from harnpy.workflow.records.record_shapes import ChildRun, StageRecord, TraceSpan, UsageRecord
 
 # A timeline: when each stage ran and for how long, as bars.
@@ -76,7 +76,7 @@ def _row(number: int, stage: StageRecord, start: float | None, first: float, spa
         "li",
         element("span", place, name, element("span", stage["kind"], class_="kind"), class_="who"),
         bar,
-        element("span", duration(took), class_="took"),
+        element("span", duration(took) if took else None, class_="took"),
         element("span", pill(stage["status"]), class_="how"),
     )
 
@@ -225,7 +225,7 @@ def _child(child: ChildRun) -> Markup:
         markup.facts(
             [
                 ("Run", markup.mono(child["run_id"]) if child["run_id"] else None),
-                ("Took", duration(elapsed(child)) if elapsed(child) is not None else None),
+                ("Took", duration(elapsed(child)) if elapsed(child) else None),
                 ("May change", child["mutation_scope"]),
                 ("Record", markup.mono(child["run_path"]) if child["run_path"] else None),
             ]
@@ -237,25 +237,27 @@ def _child(child: ChildRun) -> Markup:
 
 
 def usage_section(run: RunRecord) -> Markup:
-    """Show the usage of each stage and in total."""
-    heads = ("Stage", "Input tokens", "Output tokens", "Calls", "Model time", "Cost", "Models")
-    used = [(stage["node_id"], stage["usage"]) for stage in run["stages"] if stage["usage"]]
-    if not used and not run["usage"]:
+    """Show the usage of each stage and in total: stages and columns that have some."""
+    names = ("Stage", "Input tokens", "Output tokens", "Calls", "Model time", "Cost", "Models")
+    used = [_used(stage["node_id"], stage["usage"]) for stage in run["stages"] if stage["usage"]]
+    rows = [row for row in used if any(row[1:])]
+    total = _used("Total", run["usage"]) if run["usage"] else ("",) * len(names)
+    kept = [at for at in range(len(names)) if any(row[at] for row in (*rows, total))]
+    if not rows and not any(total[1:]):
         return Markup()
-    total = _used("Total", run["usage"]) if run["usage"] else ()
-    rows = [_used(name, spent) for name, spent in used]
-    return markup.section("Usage", markup.table(heads, rows, heads[1:6], total), id="usage")
+    heads, *cells = ([row[at] or NONE for at in kept] for row in (names, *rows, total))
+    foot = cells.pop() if any(total[1:]) else []
+    return markup.section("Usage", markup.table(heads, cells[: len(rows)], heads[1:], foot), id="usage")
 
 
 def _used(name: str, spent: UsageRecord) -> Sequence[str]:
+    """Return the cells of a row, "" for what is zero."""
     return (
         name,
-        count(spent["input_tokens"]),
-        count(spent["output_tokens"]),
-        count(spent["call_count"]),
-        duration(spent["total_duration_ms"]) if spent["total_duration_ms"] else NONE,
-        money(spent["total_cost"]) if spent["total_cost"] else NONE,
-        ", ".join(spent["models"]) or NONE,
+        *(count(spent[key]) if spent[key] else "" for key in ("input_tokens", "output_tokens", "call_count")),
+        duration(spent["total_duration_ms"]) if spent["total_duration_ms"] else "",
+        money(spent["total_cost"]) if spent["total_cost"] else "",
+        ", ".join(spent["models"]),
     )
 
 
@@ -264,8 +266,8 @@ def checkpoints_section(run: RunRecord) -> Markup:
     rows = [
         (
             point["reason"].replace("_", " "),
-            ", ".join(point["completed_nodes"]) or NONE,
-            ", ".join(point["ready_nodes"]) or NONE,
+            ", ".join(point["completed_nodes"]),
+            ", ".join(point["ready_nodes"]),
             clock(point["persisted_at"]),
         )
         for point in run["checkpoints"]
@@ -296,6 +298,20 @@ def html_report(run: Mapping[str, Any], env: Mapping[str, str] | None = None) ->
     return page(f"{name} – {record['status']}", "Workflow run", _header(record, name), _sections(record))
 
 
+def cell_of_run(run: Mapping[str, Any], env: Mapping[str, str] | None = None) -> Cell:
+    """Return a run's stages as a cell of a notebook, secrets masked.
+
+    Raise `MisuseError` for a field of the record that has a wrong type.
+    """
+    record = known(run, env)
+    rows = [
+        (stage["node_id"], stage["kind"], stage["status"], why_failed(stage), duration(elapsed(stage)))
+        for stage in record["stages"]
+    ]
+    pairs = [("", record["status"]), *figures_of(record)]
+    return markup.cell(f"Run {name_of(record)}", pairs, ("Stage", "Kind", "Status", "Outcome", "Took"), rows)
+
+
 def sections_of(run: Mapping[str, Any], env: Mapping[str, str] | None = None) -> list[tuple[str, Markup]]:
     """Return the sections of a run's report by their names, secrets masked, for a page of another kind.
 
@@ -316,17 +332,15 @@ def name_of(run: RunRecord) -> str:
 
 def figures_of(run: RunRecord) -> list[tuple[str, Any]]:
     """Return what a run took: time, money, tokens."""
-    usage = run["usage"]
-    tokens = (usage["input_tokens"], usage["output_tokens"]) if usage else (0, 0)
+    usage, took = run["usage"], elapsed(run)
+    sides = (("in", usage["input_tokens"]), ("out", usage["output_tokens"])) if usage else ()
+    tokens = [joined(" ", count(number), element("small", f" {side}")) for side, number in sides if number]
     return [
-        ("Duration", duration(elapsed(run))),
-        ("Cost", money(usage and usage["total_cost"])),
-        (
-            "Tokens",
-            joined(count(tokens[0]), element("small", " in "), count(tokens[1]), element("small", " out")),
-        ),
-        ("Model calls", count(usage and usage["call_count"])),
-        ("Stages", count(len(run["stages"]))),
+        ("Duration", duration(took) if took else None),
+        ("Cost", money(usage["total_cost"]) if usage and usage["total_cost"] else None),
+        ("Tokens", joined(*tokens) if tokens else None),
+        ("Model calls", count(usage["call_count"]) if usage and usage["call_count"] else None),
+        ("Stages", count(len(run["stages"])) if run["stages"] else None),
     ]
 
 

@@ -127,10 +127,10 @@ def failed_verification(stage: StageRecord) -> bool:
     return stage["branch"] == "failed" and verification(stage) is not None
 
 
-def _said(stage: StageRecord) -> Markup:
+def _said(stage: StageRecord) -> Markup | None:
     said = stage["visible_text"]
     if not said:
-        return element("p", "No visible text.", class_="note")
+        return None
     return markup.code(said) if stage["kind"] == "verify" else markup.prose(said)
 
 
@@ -138,7 +138,7 @@ def _head(number: int, stage: StageRecord) -> Markup:
     usage = stage["usage"]
     tokens = usage["input_tokens"] + usage["output_tokens"] if usage else 0
     spent = markup.apart(
-        duration(elapsed(stage)) if elapsed(stage) is not None else None,
+        duration(elapsed(stage)) if elapsed(stage) else None,
         plural(tokens, "token") if tokens else None,
         money(usage["total_cost"]) if usage and usage["total_cost"] else None,
         plural(len(stage["attempts"]), "attempt") if len(stage["attempts"]) > 1 else None,

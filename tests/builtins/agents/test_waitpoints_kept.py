@@ -10,7 +10,7 @@ from threading import Thread
 
 import pytest
 
-from harnpy import Vm, VmError
+from harnpy import HostError, Vm, VmError
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.eventlog import MemoryEventLog, SqliteEventLog, install_event_log
 from harnpy.eventlog.contract import Numbered
@@ -112,7 +112,7 @@ def test_a_monitor_is_kept(points: Waitpoints) -> None:
         vm.register("poll() -> int", poll)
         return vm.run_source(MONITOR)
 
-    with pytest.raises(ValueError, match="no network"):
+    with pytest.raises(HostError, match="no network"):
         run()
     found = run()
     assert isinstance(found, dict)

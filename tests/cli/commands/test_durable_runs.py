@@ -466,3 +466,17 @@ def test_a_run_that_is_unknown(harnpy: Command, tmp_path: Path) -> None:
             f"error: 'run-1' is the record of a run that is over: `{args[0]}` is for durable ones\n"
         )
         assert done.returncode == 1
+
+
+@pytest.mark.parametrize(("ending", "status"), [("", 1), ("return 0", 0)])
+def test_a_durable_program_whose_workflow_failed_has_failed_unless_it_says_otherwise(
+    harnpy: Command, write: Write, ending: str, status: int
+) -> None:
+    """Spec: 09 §2.3, §2.9."""
+    check = '{kind: "verify", verify: {command: "exit 1", expect_status: 0}}'
+    body = f'workflow_execute("t", {{name: "w", nodes: {{check: {check}}}}})\n{ending}'
+    done = harnpy(
+        "run", "--durable", "--run-id", "a", write("flow.harn", f"pipeline main(task) {{ {body} }}")
+    )
+    assert done.returncode == status
+    assert ("error: workflow 'w' failed: node 'check': verification failed: " in done.stderr) == bool(status)

@@ -103,6 +103,60 @@ def test_script_mode_gives_zero(harnpy: Command, script) -> None:
     assert harnpy("run", script("let x = 3\nx")).returncode == 0
 
 
+#: Programs with workflows, what their stderr has and their exit status. Spec: 09 §2.3.
+_CHECK = """
+fn flow(status, name = "w") {
+  let check = {kind: "verify", verify: {command: "exit ${status}", expect_status: 0}}
+  return {name: name, nodes: {check: check}}
+}
+"""
+_WHY = "node 'check': verification failed: the exit status is 3 instead of 0"
+_SAID = f"error: workflow 'w' failed: {_WHY}\n"
+WORKFLOWS = {
+    'pipeline main(task) { println(workflow_execute("t", flow(3)).error) }': (_SAID, 1),
+    'pipeline main(task) { workflow_execute("t", flow(3)) }': (_SAID, 1),
+    'println(workflow_execute("t", flow(3)).error)': (_SAID, 1),
+    'pipeline main(task) { workflow_execute("t", flow(0)) }': ("", 0),
+    'pipeline main(task) { workflow_execute("t", flow(3))\n workflow_execute("t", flow(0)) }': ("", 0),
+    'workflow_execute("t", flow(3))\nworkflow_execute("t", flow(0, "v"))': (
+        _SAID,
+        1,
+    ),
+    'pipeline main(task) { workflow_execute("t", flow(3))\n return 0 }': ("", 0),
+    'pipeline main(task) { workflow_execute("t", flow(3))\n return 5 }': ("", 5),
+    'pipeline main(task) { workflow_execute("t", flow(3))\n return Ok(1) }': ("", 0),
+    'pipeline main(task) { workflow_execute("t", flow(3))\n return Err("own") }': ("own\n", 1),
+    'pipeline main(task) { workflow_execute("t", flow(3))\n exit(0) }': ("", 0),
+}
+
+
+@pytest.mark.parametrize("program", WORKFLOWS)
+def test_a_workflow_that_failed_fails_the_program_unless_it_is_handled(
+    harnpy: Command, script, program: str
+) -> None:
+    said, status = WORKFLOWS[program]
+    done = harnpy("run", script(_CHECK + program))
+    assert (done.stderr, done.returncode) == (said, status)
+    assert done.stdout in ("", f"{_WHY}\n")
+
+
+def test_the_failure_of_a_workflow_inside_a_stage_is_its_workflow_s_business(harnpy: Command, script) -> None:
+    program = (
+        _CHECK
+        + """
+    let inner = { args -> workflow_execute("in", flow(3)).status }
+    let tools = tool_define(tool_registry(), "go", "Go.", {parameters: {}, handler: inner})
+    pipeline main(task) {
+      llm_mock({tool_calls: [{name: "go", arguments: {}}]})
+      llm_mock({text: "It failed. ##DONE##"})
+      println(workflow_execute("out", {nodes: {a: {tools: tools}}}, nil, {provider: "mock"}).status)
+    }
+    """
+    )
+    done = harnpy("run", script(program))
+    assert (done.stdout, done.returncode) == ("completed\n", 0)
+
+
 @pytest.mark.parametrize(
     ("value", "shown"), [('Err("bad")', "bad\n"), ('Err("")', "error\n"), ('Err("a\\n")', "a\n")]
 )

@@ -64,7 +64,7 @@ def test_what_a_generator_holds_is_let_go_with_it() -> None:
     """Nothing of its body runs when it is dropped, not even `finally`, as in a compiled program."""
 
     class Token:
-        pass
+        type_name = "token"
 
     written: list[str] = []
     vm = Vm(World(streams=Streams(written)), evaluator="walk")

@@ -88,6 +88,14 @@ def expected(graph: Dict, max_steps: int) -> tuple[list[tuple[str, str]], list[s
     return path, ready
 
 
+def unhandled(graph: Dict, path: list[tuple[str, str]]) -> set[str]:
+    """The nodes whose last stage failed, and no edge on its branch leads on."""
+    edges = {(edge["from"], edge["branch"]) for edge in graph["edges"]}
+    return {
+        id for id, branch in dict(path).items() if branch in ("failed", "error") and (id, branch) not in edges
+    }
+
+
 def waits(graph: Dict, current: str, completed: set[str]) -> bool:
     if graph["nodes"][current]["kind"] != "join":
         return False
@@ -140,7 +148,8 @@ def test_every_graph_ends_and_visits_its_nodes_as_its_edges_say(graph: Dict) -> 
     path, pending = expected(graph, max_steps)
     assert path_of(result) == path
     assert result["run"]["pending_nodes"] == pending
-    assert result["status"] == ("paused" if pending else "completed")
+    assert result["status"] == ("paused" if pending else "failed" if unhandled(graph, path) else "completed")
+    assert (result["error"] is None) == (result["status"] != "failed")
     assert result["run"]["completed_nodes"] == sorted({id for id, _ in path})
     assert [checkpoint["reason"] for checkpoint in result["run"]["checkpoints"]] == [
         "start",

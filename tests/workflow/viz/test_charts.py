@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.workflow.chart import Arrow, Chart, Shape, mermaid
-from harnpy.workflow.chart_svg import Size, lay_out, svg
+from harnpy.workflow.chart_svg import Size, _label_width, _size, lay_out, svg
 from harnpy.workflow.graph import normalise_graph
 from harnpy.workflow.graph_charts import graph_chart, run_chart
 from harnpy.world import World
+from tests.counts import COUNT
 from tests.workflow.graphs import GRAPHS
 
 Dict = dict[str, Any]
@@ -170,3 +172,65 @@ def test_mermaid_of_a_run() -> None:
 def test_a_picture_needs_nothing_else(word: str) -> None:
     text = svg(chart_of(act={}, verify={}, repair={}), "x").replace("http://www.w3.org/2000/svg", "")
     assert text.replace("url(#head)", "").count(word) == 0
+
+
+def _cubic(points: list[tuple[float, float]], at: float) -> tuple[float, float]:
+    """A point of a Bézier curve of whatever degree."""
+    while len(points) > 1:
+        points = [(ax + (bx - ax) * at, ay + (by - ay) * at) for (ax, ay), (bx, by) in pairwise(points)]
+    return points[0]
+
+
+def drawn_points(path: str) -> list[tuple[float, float]]:
+    """Points along an SVG path of absolute M, L, Q and C."""
+    found: list[tuple[float, float]] = []
+    for _, numbers in re.findall(r"([MLQC])([^MLQC]*)", path):
+        values = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", numbers)]
+        corners = [*found[-1:], *zip(values[::2], values[1::2], strict=True)]
+        found += [_cubic(corners, step / 24) for step in range(25)]
+    return found
+
+
+def boxes_crossed(chart: Chart) -> list[tuple[int, int, str]]:
+    """The arrows that cross a box which is not one of their ends, as the picture has them."""
+    sizes = [_size(box) for box in chart.boxes]
+    layout = lay_out(sizes, chart.arrows, _label_width)
+    picture = ElementTree.fromstring(svg(chart, "x"))
+    paths = [path.get("d", "") for path in picture.iter(f"{SVG}path") if path.get("class") == "arrow"]
+    found = []
+    for (source, target), path in zip((route.ends for route in layout.routes), paths, strict=True):
+        points = drawn_points(path)
+        for place, ((x, y), size) in enumerate(zip(layout.centres, sizes, strict=True)):
+            inside = any(
+                abs(px - x) < size.width / 2 - 0.2 and abs(py - y) < size.height / 2 - 0.2
+                for px, py in points
+            )
+            if inside and place not in (source, target):
+                found.append((source, target, chart.boxes[place].label[0]))
+    return found
+
+
+@st.composite
+def charts(draw: st.DrawFn) -> Chart:
+    """Charts of up to twelve boxes of all shapes and sizes, with whatever arrows."""
+    chart = Chart()
+    for _ in range(draw(st.integers(1, 12))):
+        lines = draw(st.lists(st.text("abcdefghij ", min_size=1, max_size=30), min_size=1, max_size=4))
+        chart.add(*lines, shape=draw(st.sampled_from([shape for shape in Shape if shape is not Shape.START])))
+    place = st.integers(0, len(chart.boxes) - 1)
+    for source, target, label in draw(
+        st.lists(st.tuples(place, place, st.none() | st.just("failed")), max_size=24)
+    ):
+        chart.link(source, target, label)
+    return chart
+
+
+@settings(max_examples=COUNT.examples(60))
+@given(charts())
+def test_no_arrow_crosses_a_box_that_is_not_its_end(chart: Chart) -> None:
+    assert boxes_crossed(chart) == []
+
+
+@given(GRAPHS)
+def test_no_edge_of_a_graph_crosses_a_node(graph: Dict) -> None:
+    assert boxes_crossed(graph_chart(normalise_graph(graph, World()))) == []
