@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from harnpy.session.registry import SessionRegistry
     from harnpy.vm.front_end import ReplSession
     from harnpy.vm.values import Value
+    from harnpy.world import World
 
 #: What an input that goes on ends with: an operator that lacks its right side.
 _GOES_ON = re.compile(r"(?:[-+*/%=<>,|&?.]|\b(?:in|to))\s*\Z")
@@ -80,12 +81,24 @@ The values of expressions are also in _1, _2, ...
 """
 
 
+def shell_vm(world: World | None = None) -> Vm:
+    """Return a Vm for inputs, with what the project around the working directory gives to programs."""
+    vm = Vm(world)
+    vm.on_warnings = show_warnings
+    here = vm.unguarded.files.cwd()
+    bind_manifest(vm, project_root(here, vm.unguarded.files) or here)
+    return vm
+
+
 class Shell:
-    """One REPL conversation; `done` becomes true when the user leaves."""
+    """One REPL conversation; `done` becomes true when the user leaves.
+
+    ``session`` is one that has begun; without it, a new one begins.
+    """
 
     session: ReplSession
 
-    def __init__(self) -> None:
+    def __init__(self, session: ReplSession | None = None) -> None:
         self.done = False
         #: Whether an input has failed.
         self.failed = False
@@ -102,15 +115,15 @@ class Shell:
             "load": self._load,
             "reset": lambda _: self.reset(),
         }
-        self.reset()
+        self._count = 0
+        if session is None:
+            self.reset()
+        else:
+            self.session = session
 
     def reset(self) -> None:
         """Forget every variable, session and counter."""
-        vm = Vm()
-        vm.on_warnings = show_warnings
-        here = vm.unguarded.files.cwd()
-        bind_manifest(vm, project_root(here, vm.unguarded.files) or here)
-        self.session = vm.repl()
+        self.session = shell_vm().repl()
         self._count = 0
 
     @property
@@ -174,7 +187,7 @@ class Shell:
 
     def _vars(self, argument: str) -> None:
         for name, value in sorted(self.session.values.items()):
-            _say(f"{name}: {type_name(value)} = {_short(display(value))}")
+            _say(f"{name}: {described(value)}")
 
     def members(self, path: str) -> Iterator[str]:
         """Yield what may follow the dot behind a variable, or behind keys of it: the value's own keys, then
@@ -258,6 +271,11 @@ def _show(value: Value, name: str) -> None:
 
 def _say(text: str) -> None:
     sys.stdout.write(text + "\n")
+
+
+def described(value: Value) -> str:
+    """Return the type and the beginning of a value, on a line."""
+    return f"{type_name(value)} = {_short(display(value))}"
 
 
 def _short(text: str, width: int = 60) -> str:

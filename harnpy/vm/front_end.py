@@ -234,7 +234,6 @@ class ReplSession:
         self.known = Declared()
         self.values: dict[str, Value] = {}
         self.impls: dict[str, dict[str, Fn]] = {}
-        self.imported: set[str] = set()
         self.inputs = 0
         vm.start(lambda: None)
 
@@ -248,8 +247,8 @@ class ReplSession:
         unit = self.vm.units.input_unit(source, name, known, self.vm.builtins, imports)
         if unit.warnings and self.vm.on_warnings is not None:
             self.vm.on_warnings(unit)
-        bound = set(self.imported)
-        linker = self.vm.linker(unit, bound) if imports else None
+        # What an earlier input imported may be imported again.
+        linker = self.vm.linker(unit, set()) if imports else None
         # Functions of earlier inputs look names up in these very dicts: on failure they are put back.
         values = dict(self.values)
         impls = {struct: dict(methods) for struct, methods in self.impls.items()}
@@ -261,8 +260,13 @@ class ReplSession:
             _restore(self.impls, impls)
             raise
         self.known = known
-        self.imported = bound
         return value
+
+    async def run_async(self, source: str, file: str | None = None) -> Value:
+        """Like `run`, inside the running asyncio loop: while the input waits, the loop goes on."""
+        from harnpy.vm.run.aio import run_inside
+
+        return await run_inside(self.vm.tasks, lambda: self.run(source, file))
 
     def bind(self, name: str, value: Value) -> None:
         """Bind ``name`` from outside, as a `let` would."""

@@ -55,6 +55,8 @@ class Visitor(Binder):
         self.is_builtin = is_builtin
         self.is_global = is_global
         self.repl_names = repl_names
+        #: What earlier inputs of a REPL have declared: this one may declare it again.
+        self.earlier = frozenset((repl_names or {}).values())
         self.imports = imports
         self.in_module = in_module
         self.out = Resolution()
@@ -109,7 +111,7 @@ class Visitor(Binder):
         old = scope.names.get(name)
         if old and old.mutable and old is self.out.variables.get((id(node), name)):
             return old
-        if old and not (old.mutable or mutable):
+        if old and not (old.mutable or mutable) and old not in self.earlier:
             self.out.redeclared.add((id(node), name))
         pending = scope.pending.pop(name, None)
         matches = pending is not None and (pending.role == "fn") == (role == "fn")
