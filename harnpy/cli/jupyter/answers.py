@@ -78,9 +78,9 @@ class Answers:
         if found is not None and isinstance(found.contents, lsp.MarkupContent):
             parts.append(found.contents.value)
         word = next((word for word in _WORD.finditer(cell) if word.start() <= cursor <= word.end()), None)
-        if shell is not None and word is not None and word[0] in shell.session.values:
-            if not cell[: word.start()].endswith("."):
-                parts.append(f"```text\n{described(shell.session.values[word[0]])}\n```")
+        bound = {} if shell is None else shell.session.values
+        if word is not None and word[0] in bound and not cell[: word.start()].endswith("."):
+            parts.append(f"```text\n{described(bound[word[0]])}\n```")
         return "\n\n".join(parts) or None
 
     def _at(self, cell: str, cursor: int) -> tuple[Document, int]:

@@ -52,8 +52,8 @@ class HarnKernel(Kernel):
         "mimetype": "text/x-harn",
         "file_extension": ".harn",
         "pygments_lexer": "harn",
-        # CodeMirror has no mode for Harn. Swift's has let, var, struct, enum, nil and `//`, and takes each token
-        # by itself; one that parses colours nothing behind what it doesn't know.
+        # CodeMirror has no mode for Harn. Swift's knows let, var, struct, enum, nil and `//`, and takes each
+        # token by itself; a mode that parses colours nothing behind what it doesn't know.
         "codemirror_mode": "swift",
     }
 
