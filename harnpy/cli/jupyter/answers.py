@@ -60,7 +60,7 @@ class Answers:
             )
             items = completion.completion(self._workspace, document, params).items
             for item in sorted(items, key=lambda item: item.sort_text or item.label):
-                kind = "" if item.kind is None else item.kind.name.lower()
+                kind = "" if item.kind is None else lsp.CompletionItemKind(item.kind).name.lower()
                 found[item.label] = Match(item.insert_text or item.label, kind)
             if shell is not None and member is None:
                 found |= {

@@ -99,7 +99,9 @@ class HarnKernel(Kernel):
         except (Cancelled, KeyboardInterrupt):
             return self._failed("Interrupted", "interrupted", ["\x1b[31merror\x1b[0m: interrupted"])
         except Exception as error:
-            return self._failed(type(error).__name__, error_text(error), coloured_error(error).splitlines())
+            return self._failed(
+                type(error).__name__, error_text(error), coloured_error(error).rstrip("\n").split("\n")
+            )
         else:
             if value is not None and not silent:
                 self._show(value)
