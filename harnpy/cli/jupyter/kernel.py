@@ -79,7 +79,7 @@ class HarnKernel(Kernel):
                 if isinstance(stream, OutStream):
                     stream.set_parent(parent)
 
-    async def do_execute(  # type: ignore[override]
+    async def do_execute(
         self,
         code: str,
         silent: bool,
@@ -191,13 +191,13 @@ class HarnKernel(Kernel):
 
     # What is asked of a cell that doesn't run yet.
 
-    async def do_is_complete(self, code: str) -> Reply:  # type: ignore[override]
+    async def do_is_complete(self, code: str) -> Reply:
         """Return whether a console may run an input."""
         if is_unfinished(code):
             return {"status": "incomplete", "indent": ""}
         return {"status": "complete"}
 
-    async def do_complete(self, code: str, cursor_pos: int | None) -> Reply:  # type: ignore[override]
+    async def do_complete(self, code: str, cursor_pos: int | None) -> Reply:
         """Return what may stand at the cursor."""
         cursor = len(code) if cursor_pos is None else cursor_pos
         start, matches = self._answers.matches(self._shell, code, cursor)
@@ -210,7 +210,7 @@ class HarnKernel(Kernel):
             "metadata": {"_jupyter_types_experimental": kinds},
         }
 
-    async def do_inspect(  # type: ignore[override]
+    async def do_inspect(
         self, code: str, cursor_pos: int | None, detail_level: int = 0, omit_sections: Sequence[str] = ()
     ) -> Reply:
         """Return what is known of the name at the cursor."""
@@ -252,7 +252,7 @@ class _Dialogue(_Streams):
         return self._ask(said)
 
 
-class _Application(IPKernelApp):  # type: ignore[misc]
+class _Application(IPKernelApp):
     """ipykernel's application with our kernel; it reads no configuration of IPython's."""
 
     name = "harnpy-kernel"
