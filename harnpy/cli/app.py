@@ -44,6 +44,7 @@ _MODULES = {
     "mcp": "harnpy.cli.commands.mcp",
     "acp": "harnpy.cli.commands.acp",
     "lsp": "harnpy.cli.commands.lsp",
+    "jupyter": "harnpy.cli.commands.jupyter",
     "trust": "harnpy.cli.commands.trust",
     "doctor": "harnpy.cli.commands.doctor",
     "builtins": "harnpy.cli.commands.builtins",

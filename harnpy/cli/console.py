@@ -156,6 +156,15 @@ def rendered_error(error: Exception, stream: TextIO | None = None) -> str:
     return f"error: {visible(error_text(error))}\n  = help: {help_}\n"
 
 
+def coloured_error(error: Exception) -> str:
+    """The failure as `rendered_error` has it, in colour wherever it will be shown."""
+    if isinstance(error, SourceFault):
+        return error.render(colour=True)
+    if isinstance(error, VmError):
+        return backtrace.render(error, colour=True)
+    return rendered_error(error)
+
+
 def rendered_for_repl(error: Exception) -> str:
     """`Error: TEXT`, then the place and the caret."""
     _, _, place = rendered_error(error).partition("\n")

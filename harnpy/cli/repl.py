@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from harnpy.session.registry import SessionRegistry
     from harnpy.vm.front_end import ReplSession
     from harnpy.vm.values import Value
+    from harnpy.world import World
 
 #: What an input that goes on ends with: an operator that lacks its right side.
 _GOES_ON = re.compile(r"(?:[-+*/%=<>,|&?.]|\b(?:in|to))\s*\Z")
@@ -94,12 +95,24 @@ _COMMANDS = {
 }
 
 
+def shell_vm(world: World | None = None) -> Vm:
+    """Return a Vm for inputs, with what the project around the working directory gives to programs."""
+    vm = Vm(world)
+    vm.on_warnings = show_warnings
+    here = vm.unguarded.files.cwd()
+    bind_manifest(vm, project_root(here, vm.unguarded.files) or here)
+    return vm
+
+
 class Shell:
-    """One REPL conversation; `done` becomes true when the user leaves."""
+    """One REPL conversation; `done` becomes true when the user leaves.
+
+    ``session`` is one that has begun; without it, a new one begins.
+    """
 
     session: ReplSession
 
-    def __init__(self) -> None:
+    def __init__(self, session: ReplSession | None = None) -> None:
         self.done = False
         #: Whether an input has failed.
         self.failed = False
@@ -116,15 +129,15 @@ class Shell:
             "load": self._load,
             "reset": lambda _: self.reset(),
         }
-        self.reset()
+        self._count = 0
+        if session is None:
+            self.reset()
+        else:
+            self.session = session
 
     def reset(self) -> None:
         """Forget every variable, session and counter."""
-        vm = Vm(World(streams=RealStreams(stdout=self._write)))
-        vm.on_warnings = show_warnings
-        here = vm.unguarded.files.cwd()
-        bind_manifest(vm, project_root(here, vm.unguarded.files) or here)
-        self.session = vm.repl()
+        self.session = shell_vm(World(streams=RealStreams(stdout=self._write))).repl()
         self._count = 0
         self._last = "nil"
         #: Whether what a program has printed ends within a line.
@@ -344,6 +357,9 @@ def _help() -> str:
     """The text of `:help`."""
     rows = (f"  {f':{name} {takes}':13} {text}" for name, (takes, text) in _COMMANDS.items())
     return "\n".join([_HELP, *rows])
+def described(value: Value) -> str:
+    """Return the type and the beginning of a value, on a line."""
+    return f"{type_name(value)} = {_short(display(value))}"
 
 
 def _short(text: str, width: int = 60) -> str:

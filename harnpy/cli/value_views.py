@@ -113,14 +113,19 @@ def _folded(key: str, value: Value, width: int, blocks: bool) -> Iterator[str]:
     yield end
 
 
+def alike(items: list[Any]) -> bool:
+    """Return whether items are two or more dicts with the same few keys: the rows of a table."""
+    first = items[0] if len(items) > 1 else None
+    if type(first) is not dict or not 0 < len(first) <= _COLUMNS:
+        return False
+    return all(type(item) is dict and item.keys() == first.keys() for item in items)
+
+
 def _table(items: list[Any], width: int) -> list[str] | None:
     """Return alike dicts of plain values as a table; None where they are none, or too wide."""
-    first = items[0]
-    if len(items) < 2 or type(first) is not dict or not 0 < len(first) <= _COLUMNS:
+    if not alike(items):
         return None
-    if any(type(item) is not dict or item.keys() != first.keys() for item in items):
-        return None
-    names = sorted(first)
+    names = sorted(items[0])
     rows = [[_cell(item[name]) for name in names] for item in items]
     texts: list[list[str]] = [names]
     for row in rows:

@@ -255,6 +255,11 @@ def _plain(code: str, text: str) -> str:
     return text
 
 
+def tinted(severity: str, text: str) -> str:
+    """Return a text in the colour of a severity, for a terminal."""
+    return _paint(_TINTS[severity], text)
+
+
 class SourceFault(Exception):
     """A program was refused before it ran.
 

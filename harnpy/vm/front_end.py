@@ -259,6 +259,12 @@ class ReplSession:
             self.known = known
         return value
 
+    async def run_async(self, source: str, file: str | None = None) -> Value:
+        """Like `run`, inside the running asyncio loop: while the input waits, the loop goes on."""
+        from harnpy.vm.run.aio import run_inside
+
+        return await run_inside(self.vm.tasks, lambda: self.run(source, file))
+
     def _forget_undone(self, known: Declared, before: dict[str, Value]) -> None:
         """Take from what an input declares the names that it failed to bind."""
         for name, variable in list(known.names.items()):

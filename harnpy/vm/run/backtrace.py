@@ -247,16 +247,21 @@ def left(leaving: Leaving) -> BaseException:
 def render(error: VmError, colour: bool = False) -> str:
     """The uncaught error as the command line shows it. Spec: 02 §19.7, 09 §1.4."""
     from harnpy.formats.visible import marked, visible
+    from harnpy.syntax.diagnostic import tinted
 
+    tint = tinted if colour else lambda severity, text: text
+    head = f"{tint('error', 'error')}: {visible(error.text)}"
     if not error.frames:
-        return f"error: {visible(error.text)}\n"
+        return f"{head}\n"
     top, *outer = error.frames
     pad = " " * (len(str(top.line)) + 1)
-    out = [f"error: {visible(error.text)}", f"{pad}--> {visible(top.file)}:{top.line}:{top.column}"]
+    out = [head, f"{pad}--> {visible(top.file)}:{top.line}:{top.column}"]
     shown = top.unit.lines.excerpt(top.line, top.column)
     if shown is not None:
         text, carets = marked(*shown, _token_length(shown[0], shown[1] - 1))
-        out += [f"{pad} |", f"{top.line:>{len(pad)}} | {text}", f"{pad} | {carets}"]
+        blanks = carets[: -len(carets.lstrip())]
+        marks = tint("error", carets.lstrip())
+        out += [f"{pad} |", f"{top.line:>{len(pad)}} | {text}", f"{pad} | {blanks}{marks}"]
     notes = [
         f"  = note: called from {visible(frame.name)} at {visible(frame.file)}:{frame.line}"
         for frame in outer

@@ -56,6 +56,29 @@ def test_a_failed_expression_has_no_value_but_counts(harnpy: Command) -> None:
     assert "Undefined variable: _2" in done.stderr
 
 
+def test_an_input_may_declare_again_what_an_earlier_one_has(harnpy: Command) -> None:
+    inputs = [
+        "let n = 1",
+        'let n = "one"',
+        "n",
+        "fn f() { return 1 }",
+        "fn g() { return f() }",
+        "fn f() { return 2 }",
+        "[f(), g()]",  # a function keeps what it captured
+        "struct P { x: int }",
+        "struct P { x: int, y: int }",
+        "P { x: 1, y: 2 }.y",
+        'import { int_to_string } from "std/text"',
+        'import { int_to_string } from "std/text"',
+        "int_to_string(3)",
+        "if true { let a = 1; let a = 2 }",
+    ]
+    done = harnpy("repl", stdin="\n".join(inputs) + "\n")
+    assert done.stdout.splitlines() == ["one", "[2, 1]", "2", "3"]
+    assert "Cannot redeclare immutable variable 'a'" in done.stderr
+    assert done.stderr.count("Error:") == 1
+
+
 def test_a_syntax_error_has_its_message_form_and_a_caret(harnpy: Command) -> None:
     done = harnpy("repl", stdin="let x = )\n")
     assert done.stderr.startswith("Error: Expected expression, got ) at 1:9\n  --> <repl:1>:1:9\n")
