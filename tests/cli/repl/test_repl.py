@@ -64,7 +64,7 @@ def test_an_input_may_declare_again_what_an_earlier_one_has(harnpy: Command) -> 
         "fn f() { return 1 }",
         "fn g() { return f() }",
         "fn f() { return 2 }",
-        "[f(), g()]",  # a function keeps what it captured
+        "[f(), g()]",  # the newest counts, for functions made before, too
         "struct P { x: int }",
         "struct P { x: int, y: int }",
         "P { x: 1, y: 2 }.y",
@@ -74,7 +74,7 @@ def test_an_input_may_declare_again_what_an_earlier_one_has(harnpy: Command) -> 
         "if true { let a = 1; let a = 2 }",
     ]
     done = harnpy("repl", stdin="\n".join(inputs) + "\n")
-    assert done.stdout.splitlines() == ["one", "[2, 1]", "2", "3"]
+    assert done.stdout.splitlines() == ["one", "[2, 2]", "2", "3"]
     assert "Cannot redeclare immutable variable 'a'" in done.stderr
     assert done.stderr.count("Error:") == 1
 
