@@ -187,6 +187,8 @@ def extras_and_uses() -> dict[str, str]:
         "postgres": refused("open_store('postgresql://nobody@127.0.0.1:9/nothing')"),
         "dbos": "from harnpy.workflow import engines\nengines.open_engine('dbos', 'sqlite:runs.db').close()",
         "serve": command("run", "examples/web_service.harn") + section("live-sessions.md"),
+        "lsp": "from harnpy.lsp.server import LanguageServer\nLanguageServer()",
+        "jupyter": command("jupyter", "install", "--prefix", "here"),
         "acp": command("acp", "examples/tool_agent.harn"),
         "otel": section("telemetry.md"),
         "langgraph": section("adapters.md", "LangGraph"),

@@ -142,6 +142,6 @@ def test_an_installation_stays_below_its_ceiling() -> None:
 def test_the_use_of_each_extra_is_tried() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     uses = _CHECK["extras_and_uses"]()
-    assert uses.keys() == project["optional-dependencies"].keys() - {"docs", "peers", "test"}
+    assert uses.keys() == project["optional-dependencies"].keys() - {"docs", "notebooks", "peers", "test"}
     for name, use in uses.items():
         compile(use, name, "exec")

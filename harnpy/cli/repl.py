@@ -357,6 +357,8 @@ def _help() -> str:
     """The text of `:help`."""
     rows = (f"  {f':{name} {takes}':13} {text}" for name, (takes, text) in _COMMANDS.items())
     return "\n".join([_HELP, *rows])
+
+
 def described(value: Value) -> str:
     """Return the type and the beginning of a value, on a line."""
     return f"{type_name(value)} = {_short(display(value))}"
