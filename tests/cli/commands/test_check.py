@@ -180,6 +180,22 @@ def test_lint_is_part_of_a_check_and_fails_it_only_when_strict(harnpy: Command, 
     assert harnpy("check", file).stdout == "a.harn: ok\n"
 
 
+def test_an_assignment_that_is_sure_to_fail_is_an_error_with_its_cure(harnpy: Command, write) -> None:
+    program = write("a.harn", "let items = []\nfor i in [1] {\n  items = items.push(i)\n}\n")
+    checked, ran = harnpy("check", program), harnpy("run", program)
+    for done in (checked, ran):
+        assert done.stderr.startswith("error: Cannot assign to 'items': variable is immutable")
+        assert "::: a.harn:1:5" in done.stderr
+        assert "  = help: what changes is declared with `var`: `var items = …`\n" in done.stderr
+        assert done.returncode == 1
+
+
+def test_what_a_let_keeps_and_a_copy_loses_is_told_at_once(harnpy: Command, write) -> None:
+    done = harnpy("check", write("a.harn", "let sum = 0\nlet all = [1].map({ x -> sum = sum + x })\nprintln(all)"))
+    assert "immutable-assignment" in done.stderr
+    assert "lint[lost-assignment]" in done.stderr
+
+
 def test_strict_types_by_option_and_by_manifest(harnpy: Command, write) -> None:
     program = (
         'fn name_in(text) {\n  let data = json_parse(text)\n  return data.name\n}\n\nprintln(name_in("{}"))\n'
