@@ -274,7 +274,7 @@ class _Checking:
         # Where the checker has said something, the linter needn't, unless that isn't all.
         told = {each.span.start: each.code for each in found if each.span is not None}
         advice = self._advised(file, source, program, consumed)
-        return found + [each for each in advice if each.span is None or _adds(each, told.get(each.span.start))]
+        return found + [each for each in advice if not each.span or _adds(each, told.get(each.span.start))]
 
     def _vm(self, file: Path) -> Vm:
         """The Vm of a file's project: the servers of its manifest are globals of its programs."""
