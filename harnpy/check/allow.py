@@ -30,8 +30,8 @@ SPECIFIED = frozenset(
     unknown-struct unknown-struct-field unnarrowed-unknown unreachable-code unvalidated-access
     variance""".split()
 )
-#: Warnings of the specification's checker about what is sure to fail where it is reached: errors for a person who
-#: is about to start the program (03 §1, §8.2).
+#: Warnings of the specification's checker about what is sure to fail where it is reached: errors for a person
+#: who is about to start the program (03 §1, §8.2).
 CERTAIN = frozenset(["immutable-assignment"])
 _ALLOW = re.compile(r"//\s*harnpy:\s*allow\b(.*)")
 _WORD = re.compile(r"[^\s,]+")

@@ -117,7 +117,7 @@ def test_a_fresh_installation_is_no_failure(in_process: Command, monkeypatch: py
     )
     chosen = in_process("doctor", **{**none, "HARN_LLM_PROVIDER": "openai"})
     assert chosen.returncode == 1
-    assert "FAIL  model                  gpt-4o of openai: HARN_LLM_PROVIDER says so; Missing" in chosen.stdout
+    assert "\nFAIL  model   " in chosen.stdout
     assert chosen.stdout.endswith("\n  pip install '.[openai]'\n  export OPENAI_API_KEY=KEY\n")
 
 

@@ -191,9 +191,23 @@ def test_an_assignment_that_is_sure_to_fail_is_an_error_with_its_cure(harnpy: Co
 
 
 def test_what_a_let_keeps_and_a_copy_loses_is_told_at_once(harnpy: Command, write) -> None:
-    done = harnpy("check", write("a.harn", "let sum = 0\nlet all = [1].map({ x -> sum = sum + x })\nprintln(all)"))
+    program = "let sum = 0\nlet all = [1].map({ x -> sum = sum + x })\nprintln(all)"
+    done = harnpy("check", write("a.harn", program))
     assert "immutable-assignment" in done.stderr
     assert "lint[lost-assignment]" in done.stderr
+
+
+def test_a_string_with_a_prefix_is_shown_without(harnpy: Command, write) -> None:
+    program = write("a.harn", 'let name = "Ann"\nprintln(f"hi {name}")\n')
+    for command in ("check", "run"):
+        done = harnpy(command, program)
+        assert 'takes values, without a letter before it: `"hi ${name}"`' in done.stderr
+        assert "did you mean" not in done.stderr
+
+
+def test_a_function_of_the_library_is_named_with_its_import(harnpy: Command, write) -> None:
+    done = harnpy("check", write("a.harn", "println(filter_nil({a: nil}))\n"))
+    assert '  = help: write `import { filter_nil } from "std/collections"` above all else\n' in done.stderr
 
 
 def test_strict_types_by_option_and_by_manifest(harnpy: Command, write) -> None:
