@@ -25,7 +25,7 @@ def test_an_import_that_leads_nowhere(harnpy: Command, write) -> None:
         "  --> a.harn:1:1\n"
         "   |\n"
         ' 1 | import "lib/gone"\n'
-        "   | ^^^^^^^^^^^^^^^^^ preflight\n"
+        "   | ^^^^^^^^^^^^^^^^^ preflight [unresolved-import]\n"
         "   = help: verify the import path and packaged module layout\n"
     )
     assert (done.stdout, done.returncode) == ("", 1)
