@@ -30,6 +30,10 @@ from harnpy.syntax.printer import LINE_WIDTH, Printer
 # as it was written but for blanks at the end of a line.
 
 
+_DECLARATIONS = (
+    *(ast.Pipeline, ast.Override, ast.FnDecl, ast.ToolDecl, ast.SkillDecl, ast.EvalPack, ast.EnumDecl),
+    *(ast.StructDecl, ast.InterfaceDecl, ast.ImplDecl, ast.TypeDecl),
+)
 _BAR = re.compile(r"//\s*-{4,}")
 _TITLED_BAR = re.compile(r"//\s*-{4,}\s*([^-\s](?:.*?[^-\s])?)\s*-{4,}")
 _BLOCK_MARKS = re.compile(r"/\*|\*/")
@@ -611,6 +615,13 @@ class _Item:
         self.parted = parted and not self.notes
 
 
+def _is_statement(item: _Item) -> bool:
+    """Return True for a statement, or a declaration of one line, without a heading above it."""
+    if isinstance(item.node, ast.Import) or any("----" in note.text for note in item.notes):
+        return False
+    return not isinstance(item.node, _DECLARATIONS) or "\n" not in item.text
+
+
 class _Document:
     def __init__(self, source: str, program: ast.Program, line_width: int, separator_width: int) -> None:
         self.source = source
@@ -632,13 +643,15 @@ class _Document:
         for number, item in enumerate(items):
             blocks = self.blocks(item)
             if number >= len(imports) or number == 0 or len(blocks) > 1:
-                self.part(lines, item, number)
+                self.part(lines, item, items[number - 1] if number else None)
             lines += "\n\n".join(blocks).split("\n") if blocks else []
         return "".join(line + "\n" for line in lines)
 
-    def part(self, lines: list[str], item: _Item, number: int) -> None:
-        """A blank line before an item, but for the first of a file."""
-        if lines and (number > 0 or (item.notes[0].after_blank if item.notes else item.parted)):
+    def part(self, lines: list[str], item: _Item, last: _Item | None) -> None:
+        """A blank line before an item, but for the first of a file; between statements, where there was one."""
+        written = item.notes[0].after_blank if item.notes else item.parted
+        stands_apart = last is not None and not (_is_statement(item) and _is_statement(last))
+        if lines and (written or stands_apart):
             lines.append("")
 
     def blocks(self, item: _Item) -> list[str]:
