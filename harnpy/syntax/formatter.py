@@ -648,7 +648,7 @@ class _Document:
         return "".join(line + "\n" for line in lines)
 
     def part(self, lines: list[str], item: _Item, last: _Item | None) -> None:
-        """A blank line before an item, but for the first of a file; between statements, where there was one."""
+        """A blank line before an item but the first; between statements only where there was one."""
         written = item.notes[0].after_blank if item.notes else item.parted
         stands_apart = last is not None and not (_is_statement(item) and _is_statement(last))
         if lines and (written or stands_apart):
