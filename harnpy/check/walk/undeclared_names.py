@@ -73,8 +73,8 @@ def called(walk: Walk, node: ast.Call) -> None:
     text = f"call target `{node.name}` is not defined or imported"
     module = environment.knowledge.module_with(node.name)
     if module:
-        help = f'write `import {{ {node.name} }} from "{module}"` above all else'
-        walk.reported.error("undefined-call", node, text, help=help)
+        how = f'write `import {{ {node.name} }} from "{module}"` above all else'
+        walk.reported.error("undefined-call", node, text, help=how)
         return
     hint = name_for(node.name) or nearest(node.name, _callable(walk), limit=STATIC_LIMIT)
     help = f"did you mean `{hint}`?" if hint else None
