@@ -20,6 +20,7 @@ from harnpy.syntax.ast import Node
 from harnpy.syntax.comments import CLOSERS, OPENERS, Comment, Kind, Written, comments_between, matched
 from harnpy.syntax.diagnostic import Lines, SyntaxFault
 from harnpy.syntax.lexer import RESERVED, Tokens, lex, shebang_end
+from harnpy.syntax.names import DECLARATIONS
 from harnpy.syntax.parser import parse
 from harnpy.syntax.print_literals import HELD_BREAK, canonical_name
 from harnpy.syntax.printer import LINE_WIDTH, Printer
@@ -30,10 +31,6 @@ from harnpy.syntax.printer import LINE_WIDTH, Printer
 # as it was written but for blanks at the end of a line.
 
 
-_DECLARATIONS = (
-    *(ast.Pipeline, ast.Override, ast.FnDecl, ast.ToolDecl, ast.SkillDecl, ast.EvalPack, ast.EnumDecl),
-    *(ast.StructDecl, ast.InterfaceDecl, ast.ImplDecl, ast.TypeDecl),
-)
 _BAR = re.compile(r"//\s*-{4,}")
 _TITLED_BAR = re.compile(r"//\s*-{4,}\s*([^-\s](?:.*?[^-\s])?)\s*-{4,}")
 _BLOCK_MARKS = re.compile(r"/\*|\*/")
@@ -619,7 +616,7 @@ def _is_statement(item: _Item) -> bool:
     """Return True for a statement, or a declaration of one line, without a heading above it."""
     if isinstance(item.node, ast.Import) or any("----" in note.text for note in item.notes):
         return False
-    return not isinstance(item.node, _DECLARATIONS) or "\n" not in item.text
+    return not isinstance(item.node, (ast.Pipeline, ast.Override, *DECLARATIONS)) or "\n" not in item.text
 
 
 class _Document:
