@@ -124,6 +124,11 @@ class BuiltinKnowledge:
 
         return bundled_names()
 
+    def module_with(self, function: str) -> str | None:
+        from harnpy.vm.modules import bundled_with
+
+        return bundled_with(function)
+
     def options(self, function: str) -> tuple[int, OptionTable] | None:
         if not self._judges(function):
             return None

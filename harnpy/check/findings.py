@@ -100,11 +100,21 @@ class Finding:
             self.message,
             lines.span(self.start, self.end),
             self.label,
-            self.help,
+            _of_prefix(self, lines.source) or self.help,
             code=self.code,
             related=related,
             fix=self.fix,
         )
+
+
+def _of_prefix(found: Finding, source: str) -> str | None:
+    """Return what to write instead of ``f"…"`` where `f` is undeclared: only the text tells."""
+    if found.code != "undefined-name" or found.end - found.start != 1:
+        return None
+    from harnpy.syntax.habits import prefixed_string, unprefixed
+
+    string = prefixed_string(source, found.start)
+    return f"in Harn, {unprefixed(string)}" if string else None
 
 
 def _related(place: Place, lines: Lines, lines_of: Callable[[str], Lines | None]) -> Related:

@@ -116,6 +116,9 @@ if TYPE_CHECKING:
         def modules(self) -> Collection[str]:
             """The modules that come with harnpy: `std/json` …"""
 
+        def module_with(self, function: str) -> str | None:
+            """Return the module that comes with harnpy and has a function of that name."""
+
         def options(self, function: str) -> tuple[int, OptionTable] | None:
             """Return which argument of a builtin holds its options, counted from 0, and what those may be."""
 

@@ -89,7 +89,7 @@ class _Commands(Group):
 def harnpy(context: click.Context) -> int | None:
     """Run, test and explore Harn programs.
 
-    `harnpy FILE.harn` is the same as `harnpy run FILE.harn`.
+    `harnpy FILE.harn ...` is the same as `harnpy run FILE.harn ...`.
     """
     if context.invoked_subcommand is None:
         complain(context.get_help())

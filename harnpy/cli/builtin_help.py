@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnpy import shipped
 from harnpy.builtins import catalog
 from harnpy.builtins.documentation import without_citation
-from harnpy.cli.console import columns, fold
+from harnpy.cli.console import columns, fold, say_folded
+from harnpy.cli.library_help import library_functions, search
 from harnpy.formats.suggestions import nearest
 from harnpy.vm.run import methods as receivers
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from harnpy.cli.library_help import Hit, LibraryFunction
     from harnpy.vm.declare import Declaration
 
 # The specification by section, and the citations that lead there.
@@ -160,6 +162,8 @@ def lines_and_code(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
 
 #: A section of so many lines may be shown whole; of a longer one so many paragraphs and rows at most.
 _SHORT, _MOST = 24, 8
+#: So many functions and methods are shown of what a search has found.
+_MOST_HITS = 20
 _MARK = re.compile(r" *\*{0,2}\[(core|ext)[^\]]*\]\*{0,2}")
 _LIST_ITEM = re.compile(r"([-*]|\d+\.) ")
 #: A name at the beginning of a code span; tables abbreviate, `` `_detach` ``, `` `pause(t)` ``.
@@ -302,18 +306,28 @@ def find_builtin(name: str) -> list[Declaration]:
 
     Raises LookupError.
     """
-    function = catalog.find(name)
-    found = [function] if function else []
-    found += [method for method in all_methods() if name in (method.name, method.receiver)]
-    if found:
-        return found
+    found = _found(name)
+    if not found:
+        raise LookupError(_unknown(name))
+    return found
+
+
+def _unknown(name: str) -> str:
     absence = catalog.absence(name)
     if absence:
-        raise LookupError(f"`{name}` is {absence}")
+        return f"`{name}` is {absence}"
     methods = [method.name for method in all_methods()]
-    near = nearest(name, [*catalog.names(), *methods, *receivers.LISTED], limit=2)
+    functions = [known for known in catalog.names() if not known.startswith("__")]
+    library = [function.name for function in library_functions()]
+    near = nearest(name, [*functions, *methods, *receivers.LISTED, *library], limit=2)
     hint = f" (did you mean `{near}`?)" if near else ""
-    raise LookupError(f"no builtin is called `{name}`{hint}")
+    return f"no builtin is called `{name}`{hint}"
+
+
+def _found(name: str) -> list[Declaration]:
+    function = catalog.find(name)
+    methods = [method for method in all_methods() if name in (method.name, method.receiver)]
+    return [function, *methods] if function else methods
 
 
 def all_methods() -> Iterator[Declaration]:
@@ -323,10 +337,21 @@ def all_methods() -> Iterator[Declaration]:
 
 
 def print_help(name: str) -> None:
-    """Print what is known about everything called `name`. Raises LookupError."""
-    found = find_builtin(name)
+    """Print what is known about everything called `name`, or else what a search for it finds.
+
+    Raises LookupError.
+    """
+    of_library = [describe_library(function) for function in library_functions() if function.name == name]
+    found = _found(name)
+    if not found and not of_library:
+        hits = [] if catalog.absence(name) else search(name)
+        if not hits:
+            raise LookupError(_unknown(name))
+        say_folded("\n".join(_found_lines(name, hits)))
+        return
     listed = [declaration for declaration in found if declaration.receiver == name]
     entries = [describe_builtin(declaration) for declaration in found if declaration not in listed]
+    entries += of_library
     if sys.stdout.isatty():
         from rich.console import Group
 
@@ -338,6 +363,18 @@ def print_help(name: str) -> None:
     else:
         parts = [*(entry.plain for entry in entries), "\n".join(_method_lines(listed))]
         sys.stdout.write("\n\n".join(filter(None, parts)) + "\n")
+
+
+def described(name: str) -> list[dict[str, Any]]:
+    """Return all that is called `name` as data. Raises LookupError."""
+    library = [_as_data(function) for function in library_functions() if function.name == name]
+    return [*map(catalog.describe, _found(name) if library else find_builtin(name)), *library]
+
+
+def _as_data(function: LibraryFunction) -> dict[str, Any]:
+    of_builtin = catalog.describe(function.builtin) if function.builtin else {}
+    own = {"name": function.name, "family": function.module, "signature": function.signature}
+    return {"doc": function.doc, **of_builtin, **own}
 
 
 def describe_builtin(declaration: Declaration) -> BuiltinHelp:
@@ -353,6 +390,25 @@ def describe_builtin(declaration: Declaration) -> BuiltinHelp:
     own, shared = list(citations(doc)), list(citations(module.__doc__ or ""))
     found = excerpts(own, shared, _public_name(declaration.name))
     return BuiltinHelp(signature, without_citation(doc), described["example"], options, found)
+
+
+def describe_library(function: LibraryFunction) -> BuiltinHelp:
+    """Return what is shown about a function of the library, which has the options of its builtin."""
+    signature = f'{function.signature}  [import "{function.module}"]'
+    if function.builtin is None:
+        return BuiltinHelp(signature, function.doc, "", [], [])
+    described = describe_builtin(function.builtin)
+    return replace(described, signature=signature, doc=described.doc or function.doc)
+
+
+def _found_lines(name: str, hits: Sequence[Hit]) -> Iterator[str]:
+    """Yield what a search has found, the best first."""
+    yield f"no builtin is called `{name}`; these have it in their name or their documentation:"
+    for hit in hits[:_MOST_HITS]:
+        yield f"\n{hit.signature}"
+        yield f"    {hit.sentence}"
+    if len(hits) > _MOST_HITS:
+        yield f"\n… and {len(hits) - _MOST_HITS} more: add a word"
 
 
 def _public_name(name: str) -> str:

@@ -84,11 +84,11 @@ def _prepare_streams() -> None:
 
 
 def main(argv: Sequence[str], signals: Signals | None = None) -> int:
-    """Run one command line and return the exit status. `harnpy FILE.harn` is `harnpy run FILE.harn`.
+    """Run one command line and return the exit status. `harnpy FILE.harn …` is `harnpy run FILE.harn …`.
 
     ``signals`` are those of the process, when it is this command's.
     """
-    if len(argv) == 1 and argv[0].endswith(".harn"):
+    if argv and argv[0].endswith(".harn"):
         argv = ("run", *argv)
     if argv and argv[0] == "run":
         from harnpy.cli.commands import run

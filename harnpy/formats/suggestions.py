@@ -14,15 +14,25 @@ STATIC_LIMIT = 2
 
 
 def nearest(name: str, candidates: Iterable[str], *, limit: int) -> str | None:
-    """Return the candidate at the smallest Levenshtein distance, 1 to ``limit``; the first of several."""
-    best, best_distance = None, limit + 1
+    """Return the candidate at the smallest Levenshtein distance, 1 to ``limit``; the first of several.
+
+    One that is two or more off, or one off a single letter, must begin alike, have the same letters, or
+    contain the name or be within it: `nane` isn't near `range`.
+    """
+    best, best_distance, free = None, limit + 1, min(2, len(name))
     for candidate in candidates:
         if abs(len(candidate) - len(name)) >= best_distance or candidate == name:
             continue
         found = distance(name, candidate, best_distance)
-        if found < best_distance:
+        if found < best_distance and (found < free or _is_alike(name, candidate)):
             best, best_distance = candidate, found
     return best
+
+
+def _is_alike(name: str, candidate: str) -> bool:
+    if name[:1].lower() == candidate[:1].lower() or sorted(name) == sorted(candidate):
+        return True
+    return name in candidate or candidate in name
 
 
 def nearest_at_run_time(name: str, candidates: Iterable[str]) -> str | None:

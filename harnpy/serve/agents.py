@@ -22,7 +22,7 @@ from harnpy.agent.people import DUAL_CONTROL, ESCALATION, QUESTION, HumanCancell
 from harnpy.formats.display import display
 from harnpy.formats.json import JsonError, compact_json, parse_json
 from harnpy.project import MANIFEST, project_root
-from harnpy.serve.functions import Function, doc_comment, functions_of
+from harnpy.serve.functions import Function, functions_of
 from harnpy.serve.mcp_tools import CallFailed, failure
 from harnpy.serve.mcp_tools import Tool as FunctionTool
 from harnpy.serve.program import NotServed, Program
@@ -34,6 +34,7 @@ from harnpy.session.guards import ALLOW, ApprovalRequest
 from harnpy.session.send import AgentFactory, result_of
 from harnpy.session.turns import events_of
 from harnpy.syntax import ast
+from harnpy.syntax.comments import doc_comment
 from harnpy.syntax.parser import parse_cached
 from harnpy.vm.errors import ExitRequest, VmError
 from harnpy.world import World

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.builtins.documentation import documentation, without_citation
 from harnpy.syntax import ast
+from harnpy.syntax.comments import doc_comment
 from harnpy.syntax.parser import parse_cached
 from harnpy.vm.resolve.types import json_schema
 from harnpy.vm.run.calls import MISSING
@@ -111,21 +112,6 @@ def _without_flag(schema: Schema) -> Schema:
     if isinstance(schema.get("required"), bool):
         return {key: value for key, value in schema.items() if key != "required"}
     return schema
-
-
-def doc_comment(source: str, start: int) -> str:
-    """Return the text of the `/** … */` or the `///` lines right above ``start``, without their marks."""
-    above = source[:start].rstrip()
-    if above.endswith("*/"):
-        begin = above.rfind("/*")
-        block = above[begin + 3 : -2] if above.startswith("/**", begin) else ""
-        return "\n".join(line.strip().removeprefix("*").strip() for line in block.split("\n")).strip()
-    lines: list[str] = []
-    for line in reversed(above.split("\n")):
-        if not line.lstrip().startswith("///"):
-            break
-        lines.append(line.strip().removeprefix("///").strip())
-    return "\n".join(reversed(lines))
 
 
 # The verbs of sessions, `agent_session_*`, as functions to be called from outside. Spec: 08 §1, 09 §11.4.

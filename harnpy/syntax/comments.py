@@ -47,6 +47,21 @@ def comments_of(source: str) -> tuple[Comment, ...]:
     return comments_between(lex(source, 0, len(source)), shebang_end(source))
 
 
+def doc_comment(source: str, start: int) -> str:
+    """Return the text of the `/** … */` or the `///` lines right above ``start``, without their marks."""
+    above = source[:start].rstrip()
+    if above.endswith("*/"):
+        begin = above.rfind("/*")
+        block = above[begin + 3 : -2] if above.startswith("/**", begin) else ""
+        return "\n".join(line.strip().removeprefix("*").strip() for line in block.split("\n")).strip()
+    lines: list[str] = []
+    for line in reversed(above.split("\n")):
+        if not line.lstrip().startswith("///"):
+            break
+        lines.append(line.strip().removeprefix("///").strip())
+    return "\n".join(reversed(lines))
+
+
 def comments_between(tokens: Tokens, start: int) -> tuple[Comment, ...]:
     """The comments before, between and behind the tokens of a text that begins at ``start``."""
     source = tokens.source

@@ -193,7 +193,7 @@ class _Rendering:
         found, tint = self.found, _TINTS[self.found.severity]
         yield f"{self.paint(tint, found.severity)}: {on_one_line(found.message)}"
         if found.span is not None:
-            yield from self.place("-->", self.lines, self.file, found.span, "^", found.label, tint)
+            yield from self.place("-->", self.lines, self.file, found.span, "^", _label(found), tint)
         for related in found.related:
             yield from self.related(related)
         margin = self.margin if found.span is not None else "  "
@@ -230,6 +230,13 @@ class _Rendering:
         if label is not None:
             blanks = marks[: -len(marks.lstrip())]
             yield f"{self.margin} {bar} {blanks}{self.paint(tint, marks.lstrip())} {on_one_line(label)}"
+
+
+def _label(found: Diagnostic) -> str | None:
+    """Return what stands beside the carets, the code always among it: `harnpy explain` takes it."""
+    if not found.label or not found.code or found.code in found.label:
+        return found.label
+    return found.code if found.label.replace(" ", "-") == found.code else f"{found.label} [{found.code}]"
 
 
 def _mending(fix: Fix, source: str) -> str:

@@ -20,6 +20,7 @@ from harnpy.syntax.ast import Node
 from harnpy.syntax.comments import CLOSERS, OPENERS, Comment, Kind, Written, comments_between, matched
 from harnpy.syntax.diagnostic import Lines, SyntaxFault
 from harnpy.syntax.lexer import RESERVED, Tokens, lex, shebang_end
+from harnpy.syntax.names import DECLARATIONS
 from harnpy.syntax.parser import parse
 from harnpy.syntax.print_literals import HELD_BREAK, canonical_name
 from harnpy.syntax.printer import LINE_WIDTH, Printer
@@ -628,6 +629,13 @@ class _Item:
         self.parted = parted and not self.notes
 
 
+def _is_statement(item: _Item) -> bool:
+    """Return True for a statement, or a declaration of one line, without a heading above it."""
+    if isinstance(item.node, ast.Import) or any("----" in note.text for note in item.notes):
+        return False
+    return not isinstance(item.node, (ast.Pipeline, ast.Override, *DECLARATIONS)) or "\n" not in item.text
+
+
 class _Document:
     def __init__(self, source: str, program: ast.Program, line_width: int, separator_width: int) -> None:
         self.source = source
@@ -649,13 +657,15 @@ class _Document:
         for number, item in enumerate(items):
             blocks = self.blocks(item)
             if number >= len(imports) or number == 0 or len(blocks) > 1:
-                self.part(lines, item, number)
+                self.part(lines, item, items[number - 1] if number else None)
             lines += "\n\n".join(blocks).split("\n") if blocks else []
         return "".join(line + "\n" for line in lines)
 
-    def part(self, lines: list[str], item: _Item, number: int) -> None:
-        """A blank line before an item, but for the first of a file."""
-        if lines and (number > 0 or (item.notes[0].after_blank if item.notes else item.parted)):
+    def part(self, lines: list[str], item: _Item, last: _Item | None) -> None:
+        """A blank line before an item but the first; between statements only where there was one."""
+        written = item.notes[0].after_blank if item.notes else item.parted
+        stands_apart = last is not None and not (_is_statement(item) and _is_statement(last))
+        if lines and (written or stands_apart):
             lines.append("")
 
     def blocks(self, item: _Item) -> list[str]:

@@ -89,6 +89,8 @@ class Printer:
     def __init__(self, line_width: int, written: Unwritten | None = None) -> None:
         self.line_width = line_width
         self.written = written or Unwritten()
+        #: Blocks of one statement keep to the line, as the statement around them was written.
+        self.is_compact = False
 
     def expression(self, node: Node, least: int = 0) -> str:
         """The text of ``node``, in parentheses if it binds looser than level ``least``."""
@@ -373,10 +375,27 @@ class Printer:
 
     def statement(self, node: Node) -> str:
         # At the beginning of a statement `fn` is always a declaration.
-        return self.expression(node, 1 if isinstance(node, ast.FnExpr) else 0)
+        least = 1 if isinstance(node, ast.FnExpr) else 0
+        if not self.is_compact and self.is_short(node):
+            self.is_compact = True
+            text = self.expression(node, least)
+            self.is_compact = False
+            if len(text) <= self.line_width and not spans_lines(text):
+                return text
+        return self.expression(node, least)
+
+    def is_short(self, node: Node) -> bool:
+        """Return True if a statement was written on one line, which its blocks may keep to."""
+        text = self.written.text(node.start, node.end)
+        if text is None or "{" not in text or "\n" in text or len(text) > 2 * self.line_width:
+            return False
+        return "/*" not in text and not self.written.commented((node.start, node.end))
 
     def block(self, block: Block) -> str:
-        return braces(map(self.statement, block.statements))
+        statements = [self.statement(statement) for statement in block.statements]
+        if self.is_compact and len(statements) <= 1:
+            return f"{{ {statements[0]} }}" if statements else "{ }"
+        return braces(statements)
 
     def header(self, word: str, head: Node, body: Block) -> str:
         return f"{word} {self.head(head, body)} {self.block(body)}"

@@ -141,9 +141,13 @@ def warnings_of(
     found = check_program(program, source, table.knowledge(), imports)
     if not found:
         return []
-    from harnpy.check.allow import is_own, silenced
+    from harnpy.check.allow import CERTAIN, is_own, silenced
 
-    found = [finding for finding in silenced(source, found) if checks == ALL or not is_own(finding.code)]
+    found = silenced(source, found)
+    if checks != ALL:
+        found = [finding for finding in found if not is_own(finding.code)]
+        for finding in found:
+            finding.severity = "warning" if finding.code in CERTAIN else finding.severity
     error = next((finding for finding in found if finding.severity == "error"), None)
     if error is not None:
         raise _fault(error, found, source, file)

@@ -93,6 +93,18 @@ def bundled_names() -> list[str]:
     return sorted(BUNDLED + file.removesuffix(EXTENSION) for file in files if file.endswith(EXTENSION))
 
 
+def bundled_with(function: str) -> str | None:
+    """Return the first bundled module that declares a public function of that name; None if none does."""
+    import re
+
+    declared = re.compile(rf"^pub (?:gen )?fn {re.escape(function)}\b", re.MULTILINE)
+    for name in bundled_names():
+        place = _bundled(name)
+        if place and declared.search(RealFiles().read_text(place.path)):
+            return name
+    return None
+
+
 def unknown_module(path: str) -> str:
     """Return the message for a bundled module that isn't there."""
     return f"Unknown stdlib module: {path}"

@@ -86,6 +86,11 @@ def test_errors_of_the_language_hold() -> None:
     assert is_own("undefined-name")
 
 
+def test_an_assignment_that_is_sure_to_fail_can_be_silenced() -> None:
+    error = Finding("immutable-assignment", "error", "", 0, 1)
+    assert silenced("x = 1 // harnpy: allow immutable-assignment", [error]) == []
+
+
 def test_what_the_specification_finds_is_explained_as_such() -> None:
     specified = {"attributes", "calls", "match", "strict", "types"}
     found = {each.code for each in explanations().values() if each.family in specified}

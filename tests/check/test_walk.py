@@ -92,10 +92,10 @@ ERRORS = {
 }
 WARNINGS = {
     "fn f() { let x = 1; x = 2 }": (
-        "warning immutable-assignment: Cannot assign to 'x': variable is immutable (declared with 'let')"
+        "error immutable-assignment: Cannot assign to 'x': variable is immutable (declared with 'let')"
     ),
     "fn f(x) { x = 2 }": (
-        "warning immutable-assignment: Cannot assign to 'x': variable is immutable (declared with 'let')"
+        "error immutable-assignment: Cannot assign to 'x': variable is immutable (declared with 'let')"
     ),
     "fn f(a, b) { }\nf(1)": "warning argument-count: Function 'f' expects 2 arguments, got 1",
     "fn f(a, b = 1) { }\nf(1, 2, 3)": "warning argument-count: Function 'f' expects 1-2 arguments, got 3",

@@ -95,13 +95,30 @@ def test_what_is_set_up(in_process: Command) -> None:
     done = in_process("doctor", **env)
     lines = {line[6:].partition("  ")[0]: line for line in done.stdout.splitlines()}
     assert done.returncode == 0
-    assert lines["model"].endswith("of ollama: anthropic, the default, has no key, and ollama needs none")
+    assert lines["model"].startswith("WARN")
+    assert "none is configured: calls go to ollama, which needs no key, at http" in lines["model"]
     assert "openai (OPENAI_API_KEY)" in lines["keys"]
     assert lines["project"].endswith("none: no harn.toml here or above")
     assert lines["store"].endswith("made by the first session that is kept")
     assert {"harnpy", "python", "extras", "cache"} <= lines.keys()
     assert done.stdout.endswith("\nNext:\n  harnpy init DIR\n  export HARN_LLM_PROVIDER=openai\n")
     assert "hush" not in done.stdout + done.stderr
+
+
+def test_a_fresh_installation_is_no_failure(in_process: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harnpy.llm.providers.find_spec", lambda package: None)
+    monkeypatch.setattr("harnpy.llm.providers.install_command", lambda extra: f"pip install '.[{extra}]'")
+    none = dict.fromkeys(["HARN_LLM_PROVIDER", "HARN_LLM_MODEL", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"], "")
+    done = in_process("doctor", **none)
+    assert done.returncode == 0
+    assert done.stdout.endswith(
+        "\nNext:\n  harnpy init DIR\n  pip install '.[anthropic]'\n  export ANTHROPIC_API_KEY=KEY\n"
+        "  or, without a model: export HARN_LLM_PROVIDER=mock\n"
+    )
+    chosen = in_process("doctor", **{**none, "HARN_LLM_PROVIDER": "openai"})
+    assert chosen.returncode == 1
+    assert "\nFAIL  model   " in chosen.stdout
+    assert chosen.stdout.endswith("\n  pip install '.[openai]'\n  export OPENAI_API_KEY=KEY\n")
 
 
 def test_what_is_wrong_here(in_process: Command, write) -> None:

@@ -52,7 +52,7 @@ def test_version_banner(harnpy: Command) -> None:
     assert "the agent harness language" in banner
 
 
-@pytest.mark.parametrize("arguments", [["nope"], ["bench"], ["bench", "--nope", "x"], ["a.harn", "b"]])
+@pytest.mark.parametrize("arguments", [["nope"], ["bench"], ["bench", "--nope", "x"], ["--nope", "a.harn"]])
 def test_wrong_usage(harnpy: Command, arguments: list[str]) -> None:
     done = harnpy(*arguments)
     assert done.stderr.startswith("error: ")

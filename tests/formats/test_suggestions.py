@@ -44,7 +44,12 @@ def test_nearest(name: str, candidates: list[str], limit: int, expected: str | N
     [
         ("ab", ["a", "xyz"], "a"),
         ("ab", ["cd"], None),
-        ("é", ["a"], "a"),
+        ("é", ["a"], None),
+        ("éa", ["a"], "a"),
+        ("x", ["e", "xs"], "xs"),
+        ("nane", ["range", "max"], None),
+        ("otken", ["token"], "token"),
+        ("unknown", ["known"], "known"),
         ("count", ["cnt"], "cnt"),
         ("total", ["tota1x", "tatal"], "tatal"),
         ("variable", ["varia"], "varia"),

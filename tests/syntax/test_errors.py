@@ -185,7 +185,7 @@ def test_an_error_shows_its_line_and_what_to_do() -> None:
         "  --> d.harn:3:1\n"
         "   |\n"
         " 3 | }\n"
-        "   | ^ unexpected token\n"
+        "   | ^ unexpected token [unclosed-bracket]\n"
         "  ::: d.harn:2:11\n"
         "   |\n"
         " 2 |   let c = (1\n"
@@ -197,7 +197,7 @@ def test_an_error_shows_its_line_and_what_to_do() -> None:
 def test_carets_are_as_many_as_the_token_has_characters() -> None:
     assert fault("pub break").render().splitlines()[3:] == [
         " 1 | pub break",
-        "   |     ^^^^^ unexpected token",
+        "   |     ^^^^^ unexpected-token",
         "   = help: use `pub fn`, `pub pipeline`, `pub enum`, or `pub struct`",
     ]
 
@@ -223,7 +223,7 @@ def test_a_lexer_error_is_reported_alone() -> None:
         "  --> d.harn:2:9\n"
         "   |\n"
         " 2 | let s = 'x'\n"
-        "   |         ^ here\n"
+        "   |         ^ here [foreign-syntax]\n"
         '   = help: in Harn, strings have double quotes: `"text"`\n'
     )
 
@@ -244,7 +244,7 @@ def test_the_end_of_the_file_may_have_no_line() -> None:
         "  --> d.harn:1:9\n"
         "   |\n"
         " 1 | fn g() {\n"
-        "   |         ^ file ends here\n"
+        "   |         ^ file ends here [unclosed-bracket]\n"
         "   = help: add a closing `}` to finish this block\n"
     )
 

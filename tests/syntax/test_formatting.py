@@ -24,16 +24,22 @@ DASHES = "-" * 77
         ("// only this", "// only this\n"),
         ("#!/usr//bin/harnpy\n\na", "#!/usr//bin/harnpy\n\na\n"),
         ("#!/usr/bin/harnpy\n// c\na", "#!/usr/bin/harnpy\n// c\na\n"),
-        ("a;b\n\n\nc // c", "a\n\nb\n\nc // c\n"),
+        ("a;b\n\n\nc // c", "a\nb\n\nc // c\n"),
         (
             "// head\n\n// a\na\n// b\n\n// c\nb\n\n\n// end",
-            "// head\n\n// a\na\n\n// b\n\n// c\nb\n\n// end\n",
+            "// head\n\n// a\na\n// b\n\n// c\nb\n\n// end\n",
         ),
-        ("/* c */ a; /* d */ b /* e */ // f", "/* c */\na\n\n/* d */\nb /* e */ // f\n"),
+        ("/* c */ a; /* d */ b /* e */ // f", "/* c */\na\n/* d */\nb /* e */ // f\n"),
         (
             "fn f() { // c\n\n // d\n a // e\n\n /* f */ b\n // g\n}",
             "fn f() { // c\n  // d\n  a // e\n  /* f */ b\n  // g\n}\n",
         ),
+        ('if x { f("ok") }\nlet a = 1\n\nlet b = 2', 'if x { f("ok") }\nlet a = 1\n\nlet b = 2\n'),
+        ("fn f(){return 1}\nfn g() {\n}\nf()", "fn f() { return 1 }\n\nfn g() {\n}\n\nf()\n"),
+        ("let x=try{f()}catch(e){nil}", "let x = try { f() } catch (e) { nil }\n"),
+        ("if a { b; c } else { d }", "if a {\n  b\n  c\n} else {\n  d\n}\n"),
+        ("for x in xs { if x { f(x) } }", "for x in xs { if x { f(x) } }\n"),
+        (f"if x {{ {'y' * 95} }}", f"if x {{\n  {'y' * 95}\n}}\n"),
         ("fn f() { /* c */ }", "fn f() {\n  /* c */\n}\n"),
         ("fn f() { a /* c */ }", "fn f() {\n  a /* c */\n}\n"),
         ("try { a } catch { // c\n}", "try {\n  a\n} catch { // c\n}\n"),
@@ -87,7 +93,7 @@ def test_comments_keep_their_places(source: str, text: str) -> None:
         ("///\nf", "/** */\nf\n"),
         ("//// a\n/*** b */\nf", "//// a\n/*** b */\nf\n"),
         ("/// a */ b\n/// c\nf", "/// a */ b\n/// c\nf\n"),
-        ("impl A {\n /// a\n fn f() {}\n}", "impl A {\n  /** a */\n  fn f() {\n  }\n}\n"),
+        ("impl A {\n /// a\n fn f() {}\n}", "impl A {\n  /** a */\n  fn f() { }\n}\n"),
         ("f /// a", "f /// a\n"),
         (f"/// {'a' * 92}\nf", f"/** {'a' * 92} */\nf\n".replace(" */", " */")),
         (f"/// {'a' * 94}\nf", f"/**\n * {'a' * 94}\n */\nf\n"),
@@ -174,7 +180,7 @@ def test_literals_and_line_breaks_of_the_source(source: str, text: str) -> None:
 
 def test_lines_that_all_end_in_crlf_keep_it() -> None:
     assert format_source("fn f(){\r\n// c\r\n}\r\n") == "fn f() {\r\n  // c\r\n}\r\n"
-    assert format_source("a // c\r\nb\n") == "a // c\n\nb\n"
+    assert format_source("a // c\r\nb\n") == "a // c\nb\n"
 
 
 def test_a_long_and_a_deep_tree() -> None:

@@ -27,7 +27,8 @@ def agent_loop(vm: Vm, message: str, system: Value, options: Value) -> dict[str,
     """Run an agent until it is done: ask the model, call the tools it asks for, continue as the options say.
 
     With `session_id` the loop continues that session and writes its transcript back; without one it is
-    on the active session (`std/session`), or leaves nothing behind. Returns `{status, text, visible_text,
+    on the active session (`std/session`), or leaves nothing behind. A message that may be sent twice goes
+    through `session_send` of std/session, with an `idempotency_key`. Returns `{status, text, visible_text,
     transcript, llm, tools, trace, …}`.
 
     Example:

@@ -126,11 +126,11 @@ _WITH_PARAMS = (ast.FnDecl, ast.ToolDecl, ast.FnExpr, ast.MethodSig, ast.Variant
 
 
 def blank_line_between_items(subject: Subject) -> Iterator[Remark]:
-    """Statements may follow each other, and imports do; a declaration stands by itself."""
+    """Statements, imports and declarations of one line may follow each other; others stand by themselves."""
     for before, item in pairwise(subject.program.items):
         pair = (before, item)
         imports = all(isinstance(one, ast.Import) for one in pair)
-        if imports or not any(isinstance(one, _APART) for one in pair):
+        if imports or not any(_stands_apart(subject, one) for one in pair):
             continue
         start, end = _gap(subject, before, item)
         gap = subject.source[start:end]
@@ -139,6 +139,10 @@ def blank_line_between_items(subject: Subject) -> Iterator[Remark]:
             edits = [Edit(at, at, "\n")] if "\n" in gap else []
             text = "top-level items should be separated by a blank line"
             yield Remark(item.start, _line_end(subject.source, item), text, edits=edits)
+
+
+def _stands_apart(subject: Subject, item: ast.Node) -> bool:
+    return isinstance(item, ast.Import) or (isinstance(item, _APART) and "\n" in subject.text(item))
 
 
 def _gap(subject: Subject, before: ast.Node, item: ast.Node) -> Extent:

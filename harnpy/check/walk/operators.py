@@ -126,7 +126,8 @@ def assign(walk: Walk, node: ast.Assign) -> None:
     if not found.mutable and not walk.quiet:
         text = f"Cannot assign to '{target.name}': variable is immutable (declared with 'let')"
         places = [declared_here(found.node)] if found.node is not None else []
-        walk.findings.warn("immutable-assignment", target, text, places=places)
+        help = f"what changes is declared with `var`: `var {target.name} = …`" if found.fn is None else None
+        walk.findings.error("immutable-assignment", target, text, help=help, places=places)
     actual = _assigned_type(walk, node, found)
     if found.widens:
         _widen(walk, found, actual)

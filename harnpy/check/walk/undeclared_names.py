@@ -71,6 +71,11 @@ def called(walk: Walk, node: ast.Call) -> None:
         walk.reported.error("undefined-call", node, f"call target `{node.name}` is {absence}")
         return
     text = f"call target `{node.name}` is not defined or imported"
+    module = environment.knowledge.module_with(node.name)
+    if module:
+        how = f'write `import {{ {node.name} }} from "{module}"` above all else'
+        walk.reported.error("undefined-call", node, text, help=how)
+        return
     hint = name_for(node.name) or nearest(node.name, _callable(walk), limit=STATIC_LIMIT)
     help = f"did you mean `{hint}`?" if hint else None
     text = f"{text} — {help}" if help else text

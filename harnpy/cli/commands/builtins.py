@@ -132,15 +132,20 @@ def _signature(declaration: Declaration) -> str:
 
 
 @click.command("builtins", short_help="Show the builtin functions and methods.")
-@click.argument("name", required=False)
+@click.argument("words", nargs=-1, metavar="[NAME | WORD...]")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of NAME, or of all functions.")
 @click.option("--markdown", is_flag=True, help="Print the page of all builtins, docs/builtins.md.")
-def command(name: str | None, as_json: bool, markdown: bool) -> None:
-    """List the builtin functions and methods, or explain NAME, with the specification's text."""
+def command(words: tuple[str, ...], as_json: bool, markdown: bool) -> None:
+    """List the builtin functions and methods, or explain NAME, with the specification's text.
+
+    NAME may also be a function of the library, such as `session_send` of std/session. Other WORDs are
+    searched for in all names and documentation.
+    """
+    name = " ".join(words) or None
     try:
         if as_json:
-            found = catalog.all_declarations() if name is None else builtin_help.find_builtin(name)
-            table = [catalog.describe(declaration) for declaration in found]
+            every = map(catalog.describe, catalog.all_declarations())
+            table = builtin_help.described(name) if name else list(every)
             click.echo(json.dumps(table, indent=1, ensure_ascii=False))
         elif markdown:
             click.echo(page(), nl=False)

@@ -141,10 +141,10 @@ class _Checking:
         """Everything to say of a file. Raises SyntaxFault."""
         program = parse_cached(source, str(file))
         found = self._checked(file, source)
-        # Where the checker has said something, the linter needn't.
-        told = {each.span.start for each in found if each.span is not None}
+        # Where the checker has said something, the linter needn't, unless that isn't all.
+        told = {each.span.start: each.code for each in found if each.span is not None}
         advice = self._advised(file, source, program, consumed)
-        return found + [each for each in advice if each.span is None or each.span.start not in told]
+        return found + [each for each in advice if not each.span or _adds(each, told.get(each.span.start))]
 
     def _vm(self, file: Path) -> Vm:
         """The Vm of a file's project: the servers of its manifest are globals of its programs."""
@@ -183,6 +183,11 @@ class _Checking:
         yield from (finding.diagnostic(lines) for finding in silenced(source, findings))
         found = preflight_findings(vm, vm.state(Modules), program, str(file), directory, self._severity)
         yield from (finding.diagnostic(lines) for finding in found)
+
+
+def _adds(advice: Diagnostic, told: str | None) -> bool:
+    """Return True if advice of the linter adds to the finding ``told`` at its place."""
+    return told is None or (told, advice.code) == ("immutable-assignment", "lost-assignment")
 
 
 # `harnpy explain`: what the code of a diagnostic means. Spec: 09 §4.4.

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +22,7 @@ from harnpy.faults import OptionError
 from harnpy.formats.manifest import manifest_of
 from harnpy.llm.configuration.known_providers import public_url
 from harnpy.llm.errors import CallError
+from harnpy.llm.providers import sdk_command
 from harnpy.llm.providers.mock import MOCK_NAME as MOCK
 from harnpy.project import IN_FILES, MANIFEST, ManifestError, project_root
 from harnpy.storage.errors import StorageError
@@ -30,6 +31,7 @@ from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
     from harnpy.llm.call import Models
+    from harnpy.llm.configuration.known_providers import KnownProviders
     from harnpy.llm.reply import Reply
 
 #: A requirement that belongs to an extra: the package, the extra.
@@ -45,14 +47,16 @@ _TOOL = {"name": "report", "description": "Takes a word.", "parameters": {"word"
 
 
 class Finding(NamedTuple):
-    """One line: ``mark`` is `OK`, `WARN` or `FAIL`; ``next`` is what to do about it."""
+    """One line: ``mark`` is `OK`, `WARN` or `FAIL`; ``next`` are the commands that change it."""
 
     mark: str
     check: str
     detail: str
-    next: str = ""
+    next: Sequence[str] = ()
 
 
+#: What answers without a model.
+_TO_MOCK = "or, without a model: export HARN_LLM_PROVIDER=mock"
 #: Where details begin in a line of the report.
 _DETAIL = 29
 
@@ -87,7 +91,7 @@ def command(model: str | None, provider: str | None, online: bool, as_json: bool
         made.append(finding)
         if not as_json:
             say_folded(one_line(f"{finding.mark:>4}  {finding.check:<22} {finding.detail}"), start=_DETAIL)
-    steps = [finding.next for finding in made if finding.next]
+    steps = [step for finding in made for step in finding.next]
     if as_json:
         checks = [{"mark": mark, "check": check, "detail": detail} for mark, check, detail, _ in made]
         say(json.dumps({"checks": checks, "next": steps}, ensure_ascii=False))
@@ -154,7 +158,7 @@ def _project(world: World) -> Finding:
     """The project around the working directory, and whether it is trusted."""
     root = project_root(world.files.cwd(), world.files)
     if root is None:
-        return Finding("OK", "project", f"none: no {MANIFEST} here or above", "harnpy init DIR")
+        return Finding("OK", "project", f"none: no {MANIFEST} here or above", ["harnpy init DIR"])
     try:
         manifest = manifest_of(world, root)
     except (OSError, ValueError) as error:
@@ -162,7 +166,7 @@ def _project(world: World) -> Finding:
     parts = manifest.untrusted()
     if parts:
         step = f"harnpy trust{'' if root == world.files.cwd() else f' {quote(root)}'}"
-        return Finding("WARN", "project", f"{root}; not trusted: {', '.join(parts)}", step)
+        return Finding("WARN", "project", f"{root}; not trusted: {', '.join(parts)}", [step])
     return Finding(
         "OK", "project", f"{root}, {'trusted' if manifest.parts else 'says nothing that needs trust'}"
     )
@@ -178,24 +182,37 @@ def _models(models: Models, online: bool) -> Iterator[Finding]:
     except OptionError as error:
         yield Finding("FAIL", "model", error.message)
         return
-    is_stopgap = not variable and provider != known.default
-    why = f"{known.default}, the default, has no key" if is_stopgap else "the default"
-    detail = f"{model} of {provider}: {f'{variable} says so' if variable else why}"
-    wrong = _wrong(models, provider, model)
-    step = f"export HARN_LLM_PROVIDER={next(iter(keys))}" if keys else ""
-    if wrong:
-        yield Finding("FAIL", "model", f"{detail}; {wrong}", step)
-    elif is_stopgap:
-        place = public_url(known.url(provider))
-        step = step or f"set a key, such as ANTHROPIC_API_KEY, or start {provider} at {place}"
-        yield Finding("WARN", "model", f"{detail}, and {provider} needs none", step)
+    detail = f"{model} of {provider}: {f'{variable} says so' if variable else 'the default'}"
+    if not variable and provider != known.default:
+        # Nobody asked for it: it answers because the default has no key.
+        place = f"{provider}, which needs no key, at {public_url(known.url(provider))}"
+        detail = f"none is configured: calls go to {place}"
+        steps = [*_ways(known, [*keys, known.default], known.default), *([] if keys else [_TO_MOCK])]
+        yield Finding("WARN", "model", detail, steps)
+    elif wrong := _wrong(models, provider, model):
+        steps = _ways(known, [provider, *keys, known.default], provider)
+        yield Finding("FAIL", "model", f"{detail}; {wrong}", steps)
     else:
         call = f"harnpy doctor --provider {provider} --model {quote(model)}"
-        yield Finding("OK", "model", detail, "" if provider == MOCK else call)
+        yield Finding("OK", "model", detail, [] if provider == MOCK else [call])
     shown = ", ".join(f"{name} ({' and '.join(found)})" for name, found in keys.items())
     yield Finding("OK", "keys", shown or "none")
     if online:
         yield from _servers(models, dict.fromkeys([*keys, provider]))
+
+
+def _ways(known: KnownProviders, names: Sequence[str], chosen: str) -> list[str]:
+    """Return the commands that make the first of ``names`` that is known answer; ``chosen`` would anyway."""
+    for name in names:
+        entry = known.find(name)
+        if entry is None or not known.url(name):
+            continue
+        variables = [variable for variable in entry.auth_envs if not known.available(name)][:1]
+        install = sdk_command(known.configuration(name, api_key="any"))
+        set_key = [f"export {variable}=KEY" for variable in variables]
+        choose = [] if name == chosen else [f"export HARN_LLM_PROVIDER={name}"]
+        return [*filter(None, [install]), *set_key, *choose]
+    return []
 
 
 def _wrong(models: Models, provider: str, model: str) -> str | None:

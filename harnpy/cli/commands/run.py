@@ -268,8 +268,10 @@ def _take(options: Options, word: str, rest: Any) -> None:
             kept.append(given)
         else:
             setattr(options, _VALUES[name], given)
-    elif (word.startswith("-") and word != "-") or options.file is not None:
+    elif word.startswith("-") and word != "-":
         raise UsageError(f"unexpected argument '{word}' found")
+    elif options.file is not None:
+        raise UsageError(f"unexpected argument '{word}' found: the program's arguments follow `--`")
     else:
         options.file = word
 

@@ -7,6 +7,7 @@ package and imported on the first call. Spec: 07 §1.2, §1.7, §1.14.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from harnpy.faults import MisuseError, OptionError
@@ -75,6 +76,14 @@ _DIALECTS = {
     "vertex": _Dialect("anthropic", "VertexProvider", ("anthropic", "google"), "vertex"),
     "vertex_chat": _Dialect("openai_compatible", "VertexChatProvider", ("openai", "google"), "vertex"),
 }
+
+
+def sdk_command(config: ProviderConfig) -> str | None:
+    """Return the command that installs what calls of a provider need; None when it is there."""
+    dialect = _DIALECTS.get(config.protocol)
+    if dialect is None or all(find_spec(package) for package in dialect.packages):
+        return None
+    return install_command(dialect.extra)
 
 
 def make_provider(

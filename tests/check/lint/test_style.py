@@ -165,7 +165,7 @@ CASES = [
     ),
     Case(HEADER, "// plain\nf()", _HEADER, "/** My file */\n\n// plain\nf()"),
     Case(HEADER, "#!/usr/bin/env harnpy\nf()", _HEADER, "#!/usr/bin/env harnpy\n/** My file */\n\nf()"),
-    Case(BLANK, "fn f() { 1 }\nfn g() { 2 }", _BLANK, "fn f() { 1 }\n\nfn g() { 2 }"),
+    Case(BLANK, "fn f() {\n 1 }\nfn g() { 2 }", _BLANK, "fn f() {\n 1 }\n\nfn g() { 2 }"),
     Case(
         BLANK,
         'import "std/json" // all of it\n// of a\nlet a = 1',
@@ -178,7 +178,7 @@ CASES = [
         _BLANK,
         "fn f() {\n 1 }\n\n// about g\n\nfn g() { 2 }",
     ),
-    Case(BLANK, "fn f() { 1 }; f()", _BLANK),
+    Case(BLANK, "fn f() {\n 1 }; f()", _BLANK),
     Case(COMMA, "f(\n  1,\n  2 // two\n)", _COMMA, "f(\n  1,\n  2, // two\n)"),
     Case(COMMA, "let a = [\n  1, (2)\n]", _COMMA, "let a = [\n  1, (2),\n]"),
     Case(COMMA, "let a = x.f(1,\n  ...b\n)", _COMMA, "let a = x.f(1,\n  ...b,\n)"),

@@ -25,7 +25,7 @@ def test_an_import_that_leads_nowhere(harnpy: Command, write) -> None:
         "  --> a.harn:1:1\n"
         "   |\n"
         ' 1 | import "lib/gone"\n'
-        "   | ^^^^^^^^^^^^^^^^^ preflight\n"
+        "   | ^^^^^^^^^^^^^^^^^ preflight [unresolved-import]\n"
         "   = help: verify the import path and packaged module layout\n"
     )
     assert (done.stdout, done.returncode) == ("", 1)
@@ -178,6 +178,36 @@ def test_lint_is_part_of_a_check_and_fails_it_only_when_strict(harnpy: Command, 
     assert harnpy("check", file).returncode == 1
     write("harn.toml", '[check]\nstrict = true\ndisable_rules = ["unused-parameter"]\n')
     assert harnpy("check", file).stdout == "a.harn: ok\n"
+
+
+def test_an_assignment_that_is_sure_to_fail_is_an_error_with_its_cure(harnpy: Command, write) -> None:
+    program = write("a.harn", "let items = []\nfor i in [1] {\n  items = items.push(i)\n}\n")
+    checked, ran = harnpy("check", program), harnpy("run", program)
+    for done in (checked, ran):
+        assert done.stderr.startswith("error: Cannot assign to 'items': variable is immutable")
+        assert "::: a.harn:1:5" in done.stderr
+        assert "  = help: what changes is declared with `var`: `var items = …`\n" in done.stderr
+        assert done.returncode == 1
+
+
+def test_what_a_let_keeps_and_a_copy_loses_is_told_at_once(harnpy: Command, write) -> None:
+    program = "let sum = 0\nlet all = [1].map({ x -> sum = sum + x })\nprintln(all)"
+    done = harnpy("check", write("a.harn", program))
+    assert "immutable-assignment" in done.stderr
+    assert "lint[lost-assignment]" in done.stderr
+
+
+def test_a_string_with_a_prefix_is_shown_without(harnpy: Command, write) -> None:
+    program = write("a.harn", 'let name = "Ann"\nprintln(f"hi {name}")\n')
+    for command in ("check", "run"):
+        done = harnpy(command, program)
+        assert 'takes values, without a letter before it: `"hi ${name}"`' in done.stderr
+        assert "did you mean" not in done.stderr
+
+
+def test_a_function_of_the_library_is_named_with_its_import(harnpy: Command, write) -> None:
+    done = harnpy("check", write("a.harn", "println(filter_nil({a: nil}))\n"))
+    assert '  = help: write `import { filter_nil } from "std/collections"` above all else\n' in done.stderr
 
 
 def test_strict_types_by_option_and_by_manifest(harnpy: Command, write) -> None:

@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+from harnpy.cli.builtin_help import describe_library
+from harnpy.cli.library_help import library_functions
 from tests.support import Command
 
 
@@ -140,6 +142,32 @@ def test_the_methods_of_a_kind(harnpy: Command) -> None:
     both = harnpy("builtins", "set").stdout
     assert both.startswith("set(...items: any) -> set  [collections]\n")
     assert "\n\nset.add(" in both
+
+
+def test_a_function_of_the_library_says_what_to_import(harnpy: Command) -> None:
+    out = harnpy("builtins", "session_send").stdout
+    assert out.startswith('session_send(id, prompt, opts = nil)  [import "std/session"]\n\n  Run an agent on')
+    assert '[import "std/collections"]\n\n  Without the entries' in harnpy("builtins", "filter_nil").stdout
+    (entry,) = json.loads(harnpy("builtins", "session_send", "--json").stdout)
+    assert (entry["name"], entry["family"]) == ("session_send", "std/session")
+    near = harnpy("builtins", "session_sendd").stderr
+    assert near == "error: no builtin is called `session_sendd` (did you mean `session_send`?)\n"
+
+
+def test_every_function_of_the_library_has_help() -> None:
+    functions = list(library_functions())
+    assert {function.module for function in functions} >= {"std/async", "std/session", "std/text"}
+    assert [function.name for function in functions if not describe_library(function).doc] == []
+
+
+def test_words_are_searched_for_in_names_and_documentation(harnpy: Command) -> None:
+    done = harnpy("builtins", "thousands")
+    assert "\nformat_number(n: any, opts?: dict) -> any\n    Return a number as text.\n" in done.stdout
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert "\nformat_number(" in harnpy("builtins", "number", "format").stdout
+    many = harnpy("builtins", "the").stdout
+    assert many.endswith(" more: add a word\n")
+    assert len(many.split("\n\n")) == 22
 
 
 def test_an_unknown_builtin(harnpy: Command) -> None:

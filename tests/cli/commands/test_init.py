@@ -36,13 +36,14 @@ def test_a_new_project_runs_and_passes_its_tests(in_process: Command, template: 
     workflow = yaml.safe_load((tmp_path / ".github/workflows/harn.yml").read_text(encoding="utf-8"))
     commands = [step["run"].split() for step in workflow["jobs"]["test"]["steps"] if "run" in step]
     ran = {args[0]: in_process(*args) for program, *args in commands if program == "harnpy"}
-    assert ran.keys() == {"check", "fmt", "test"}
+    assert ran.keys() == {"check", "test"}
     for done in ran.values():
         assert (done.stderr, done.returncode) == ("", 0), done.stdout
     assert f"{tests} passed, {tests} total" in ran["test"].stdout
 
 
-def test_lint_finds_nothing_in_them(in_process: Command) -> None:
+def test_they_are_formatted_and_lint_finds_nothing_in_them(in_process: Command) -> None:
+    assert in_process("fmt", "--check", ROOT / "harnpy/cli/templates").returncode == 0
     linted = in_process("lint", ROOT / "harnpy/cli/templates")
     assert (linted.stderr, linted.returncode) == ("", 0)
 

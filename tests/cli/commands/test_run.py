@@ -37,6 +37,25 @@ def test_a_bare_file_is_run(harnpy: Command, script) -> None:
     assert harnpy(script('println("hi")')).stdout == "hi\n"
 
 
+def test_a_bare_file_takes_all_that_run_takes(harnpy: Command, script) -> None:
+    name = script('llm_call("hi", nil, {provider: "mock"})\nprintln(argv)')
+    done = harnpy(name, "--deny", "exec", "--trace", "--", "sales.csv", "--trace")
+    assert done.stdout.endswith("[sales.csv, --trace]\n")
+    assert "LLM trace" in done.stderr
+    assert harnpy(name, "--help").stdout == harnpy("run", "--help").stdout
+    assert harnpy("missing.harn", "--", "x").stderr.startswith("Error reading missing.harn: ")
+
+
+def test_a_file_that_names_harnpy_is_a_command_of_its_own(tmp_path: Path, script) -> None:
+    name = script("#!/usr/bin/env harnpy\nprintln(argv)")
+    (tmp_path / "harnpy").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m harnpy "$@"\n')
+    for file in (name, "harnpy"):
+        (tmp_path / file).chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([f"./{name}", "--", "x"], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[x]\n", "")
+
+
 def test_arguments_after_two_dashes_are_argv(harnpy: Command, script) -> None:
     done = harnpy("run", script("println(argv)"), "--", "one", "--two", "--", "x.harn")
     assert done.stdout == "[one, --two, --, x.harn]\n"
@@ -251,7 +270,7 @@ def test_allow_denies_all_but_the_listed_and_the_core_set(harnpy: Command, scrip
         ([], "`harnpy run` requires either `-e <code>` or `<file.harn>`"),
         (["-e", "1", "x.harn"], "`harnpy run` accepts either `-e <code>` or `<file.harn>`, not both"),
         (["--nope", "x.harn"], "unexpected argument '--nope' found"),
-        (["a.harn", "b.harn"], "unexpected argument 'b.harn' found"),
+        (["a.harn", "b"], "unexpected argument 'b' found: the program's arguments follow `--`"),
         (["-e"], "a value is required for '-e' but none was supplied"),
         (["--allow", "a", "--deny", "b", "x.harn"], "the argument '--deny' cannot be used with '--allow'"),
         (["--attest", "x.harn"], "`--attest` is not supported by this version of harnpy"),

@@ -31,7 +31,7 @@ FILES = {
         "}\n"
     ),
     "untidy.harn": (
-        "fn total(xs) {\n  let unused = 1\n  xs.map({ x -> x * 2 })\n  if xs.count == 0 { return true } "
+        "fn total(xs) {\n  let unused=1\n  xs.map({ x -> x * 2 })\n  if xs.count == 0 { return true } "
         "else { return false }\n}\n\npipeline main() {\n  println(total([1, 2, 3]))\n}\n"
     ),
     "fine.harn": (
@@ -140,8 +140,8 @@ FINDINGS = [
     Finding(
         "WARN",
         "model",
-        "llama3.2 of ollama: anthropic, the default, has no key, and ollama needs none",
-        "set a key, such as ANTHROPIC_API_KEY, or start ollama at http://localhost:11434",
+        "none is configured: calls go to ollama, which needs no key, at http://localhost:11434",
+        ["export ANTHROPIC_API_KEY=KEY", "or, without a model: export HARN_LLM_PROVIDER=mock"],
     ),
     Finding("OK", "keys", "none"),
     Finding("FAIL", "store", "jsonl:/srv/data/an-application-with-a-long-name/sessions: no such folder"),
