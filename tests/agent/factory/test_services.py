@@ -73,10 +73,10 @@ def test_tools_go_natively_to_a_server_of_ones_own(tmp_path: Path) -> None:
 
 def test_a_server_that_refuses_tools_says_what_to_do(tmp_path: Path) -> None:
     with Wire(OPENAI, Fail(400, "m-1 does not support tools")) as wire:
-        with SessionRuntime("memory:", agents=loops_on(wire, tmp_path)) as runtime:
-            runtime.create(AgentDef("a", model="acme/m-1"), id="s")
-            with pytest.raises(CallError) as caught:
-                runtime.send("s", "hi")
+        runtime = SessionRuntime("memory:", agents=loops_on(wire, tmp_path))
+        runtime.create(AgentDef("a", model="acme/m-1"), id="s")
+        with runtime, pytest.raises(CallError) as caught:
+            runtime.send("s", "hi")
     assert 'tool_format: "text"' in caught.value.message
     assert "harn.toml:\n\n[[capabilities.provider.acme]]" in caught.value.message
     assert "native_tools = false" in caught.value.message

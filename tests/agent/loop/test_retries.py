@@ -97,8 +97,8 @@ def test_a_long_wait_is_told() -> None:
     told: list[str] = []
     models = models_with({}, sleep=lambda seconds: None, provided={"silent": Silent()}, write_err=told.append)
     for backoff in (2000, 100):
+        options = {"provider": "silent", "llm_backoff_ms": backoff}
         with pytest.raises(CallError, match="busy"):
-            options = {"provider": "silent", "llm_backoff_ms": backoff}
             run_loop(Runtime(models, SessionRegistry()), "go", None, options)
     assert told == [
         "warning: model: busy; retry 1 of 2 in 4 s\n",

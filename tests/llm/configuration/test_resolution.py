@@ -196,7 +196,7 @@ def test_what_that_text_advises_works(world: Any, env: dict[str, str], options: 
 
 def test_a_provider_without_a_variable_is_told_where_its_key_goes(world: Any) -> None:
     models = world(files={"/c": '[providers.acme]\nbase_url = "https://a"'}, HARN_PROVIDERS_CONFIG="/c")
-    with pytest.raises(OptionError, match=r"set api_key or auth_envs of \[providers.acme\] "):
+    with pytest.raises(OptionError, match=r"set api_key or auth_envs of \[providers.acme\], or "):
         models.request("hi", None, models.options({"provider": "acme"}))
 
 
