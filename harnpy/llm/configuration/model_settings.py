@@ -49,8 +49,8 @@ T = TypeVar("T")
 class ProviderEntry:
     """The way to reach a provider, and what else is known of it.
 
-    ``auth_style``: ``bearer``, ``header`` (the one that ``auth_header`` names), ``none``, or a cloud's own; by
-    default ``bearer``, but ``none`` for a server on this machine whose entry names no key.
+    ``auth_style``: ``bearer``, ``header`` (the one that ``auth_header`` names), ``none``, or a cloud's own;
+    by default ``bearer``, but ``none`` for a server on this machine whose entry names no key.
     ``auth_envs``: variables that may hold its key. ``protocol``: what it speaks, ``openai``, ``anthropic`` …
     (07 §1.19). ``extra_body``: what the body of each call has beside the call's own. A call that names no
     model uses the first of ``default_model_envs`` that is set, else ``default_model``. ``features``: what its
