@@ -123,6 +123,7 @@ class Models:
         route = self.router.route(options)
         style = config.known_providers.style(route.first.provider)
         request = read_request(prompt, system, options, route, config.known_models, style=style, **defaults)
+        request.tool_format = options.string("tool_format") or self.tool_format(*route.first)
         request.transport = read_transport(options, self._env)
         given = options.value("structural_experiment")
         request.experiment = read_experiment(given, self._env(EXPERIMENT))
@@ -134,6 +135,10 @@ class Models:
             request.sees = not can.is_blind
             config.known_providers.require(request.provider)
         return request.rewritten() if once else request
+
+    def tool_format(self, provider: str, model: str) -> str:
+        """Return how tools are offered to the model by default: ``text`` or ``native``."""
+        return self.config.known_models.tool_format(model, provider, mocked=self.mock.intercepts(provider))
 
     def _defer_tools(self, request: Request, options: Options) -> None:
         """Hold tools back, if they are to be searched for. Raises `OptionError`."""

@@ -178,7 +178,6 @@ def read_request(
         sampling={**known_models.sampling(model), **_sampling(options)},
         output=_default_output(schema_retries) if is_short else read_output(options, schema_retries),
         price=known_models.price(model, provider),
-        tool_format=options.string("tool_format") or known_models.tool_format(model, provider),
         style=style,
         route=route,
     )

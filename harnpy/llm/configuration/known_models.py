@@ -108,23 +108,25 @@ class KnownModels:
     def tier(self, model: str) -> str:
         return next((rule.tier for rule in self._settings.tiers if rule.matches(model)), "mid")
 
-    def tool_format(self, model: str, provider: str) -> str:
+    def tool_format(self, model: str, provider: str, *, mocked: bool = False) -> str:
         """Return how tools are offered to the model by default: ``text`` or ``native``.
 
-        Programs expect text of the mock, whatever model it stands for.
+        Programs expect text of the mock, whatever model it stands for; ``mocked``: it answers the call.
         """
         for alias in self._settings.aliases.values():
             if alias.tool_format and (alias.id, alias.provider) == (model, provider):
                 return alias.tool_format
-        if provider == MOCK:
-            return "text"
+        if mocked or provider == MOCK:
+            return "native" if self._serves_tools(provider) else "text"
         return "native" if self.takes_tools(model, provider) else "text"
 
     def takes_tools(self, model: str, provider: str) -> bool:
         """Return True if the model can be offered native tools."""
+        return self._serves_tools(provider) or self._capabilities.of(provider, model).native_tools
+
+    def _serves_tools(self, provider: str) -> bool:
         entry = self._settings.providers.get(provider)
-        of_service = entry is not None and "native_tools" in entry.features
-        return of_service or self._capabilities.of(provider, model).native_tools
+        return entry is not None and "native_tools" in entry.features
 
     def price(self, model: str, provider: str | None = None) -> Price | None:
         """Return the price of a model, None when it isn't known; only the mock and local models are free.

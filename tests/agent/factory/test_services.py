@@ -12,7 +12,7 @@ from harnpy.llm.errors import CallError
 from harnpy.session import SessionRuntime
 from harnpy.session.aio import AsyncSessionRuntime
 from tests.clock import SimulatedClock
-from tests.llm.test_real_calls import WireHost, environment
+from tests.llm.test_real_calls import WireHost, environment, program
 from tests.llm.wire import OPENAI, Call, Fail, Say, Wire
 
 from .agents import types, weather
@@ -69,6 +69,17 @@ def test_tools_go_natively_to_a_server_of_ones_own(tmp_path: Path) -> None:
             runtime.create(AgentDef("a", model="acme/m-1"), id="s")
             assert [event.text for event in runtime.stream("s", "hi")][:-1] == ["Sunn", "y."]
         assert wire.requests[0].body["tools"][0]["function"]["name"] == "weather"
+
+
+def test_a_programs_loop_has_the_same_default(tmp_path: Path) -> None:
+    with Wire(OPENAI, Say("Sunny.")) as wire:
+        loop = """
+            let tools = tool_define(tool_registry(), "look", "", {parameters: {}, handler: { args -> "" }})
+            println(agent_loop("hi", nil, {model: "m-1", tools: tools}).tools.mode)
+            agent_loop("hi", nil, {model: "m-1", tools: tools, tool_format: "text"})
+        """
+        assert program(wire, tmp_path, loop) == "native\n"
+        assert ["tools" in request.body for request in wire.requests] == [True, False]
 
 
 def test_a_server_that_refuses_tools_says_what_to_do(tmp_path: Path) -> None:
