@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
@@ -11,6 +12,7 @@ from harnpy.formats.schema_checks import SchemaValues
 from harnpy.formats.text_size import byte_length
 from harnpy.llm.account import Account
 from harnpy.llm.call_options import read_transport
+from harnpy.llm.configuration.capabilities import row_of
 from harnpy.llm.configuration.known_models import Configured
 from harnpy.llm.errors import BudgetSpent, CallError, retryable
 from harnpy.llm.experiments import VARIABLE as EXPERIMENT
@@ -42,6 +44,10 @@ if TYPE_CHECKING:
     from harnpy.world.http import Http
 
     Complete = Callable[[Request], Reply | Awaitable[Reply]]
+
+
+#: Seconds after which a person wonders what a call is waiting for.
+_LONG_PAUSE = 1.0
 
 
 class Models:
@@ -117,6 +123,7 @@ class Models:
         route = self.router.route(options)
         style = config.known_providers.style(route.first.provider)
         request = read_request(prompt, system, options, route, config.known_models, style=style, **defaults)
+        request.tool_format = options.string("tool_format") or self.tool_format(*route.first)
         request.transport = read_transport(options, self._env)
         given = options.value("structural_experiment")
         request.experiment = read_experiment(given, self._env(EXPERIMENT))
@@ -124,10 +131,14 @@ class Models:
         if not self.mock.queued and request.provider not in self.provided:
             config.known_providers.require_known(request.provider)
             can = config.capabilities.of(request.provider, request.model)
-            check_gates(options, request, can)
+            check_gates(options, request, can, config.manifest)
             request.sees = not can.is_blind
             config.known_providers.require(request.provider)
         return request.rewritten() if once else request
+
+    def tool_format(self, provider: str, model: str) -> str:
+        """Return how tools are offered to the model by default: ``text`` or ``native``."""
+        return self.config.known_models.tool_format(model, provider, mocked=self.mock.intercepts(provider))
 
     def _defer_tools(self, request: Request, options: Options) -> None:
         """Hold tools back, if they are to be searched for. Raises `OptionError`."""
@@ -220,7 +231,10 @@ class Models:
                 return in_span(spans, request, lambda: self._attempt(request, iteration, answer))
             except CallError as error:
                 attempt += 1
-                if attempt > request.retries or not retryable(error.category, error.message):
+                again = retryable(error.category, error.message) and not error.is_final
+                if attempt > request.retries or not again:
+                    if not mocked:
+                        self._explain(request, error)
                     raise
                 self._note_empty(error, iteration, attempt)
                 if request.retried is not None:
@@ -290,7 +304,22 @@ class Models:
 
     def _back_off(self, request: Request, error: CallError, attempt: int) -> None:
         usual = request.backoff_ms * 2 ** min(attempt, 4) / 1000
-        self.waiting.sleep(usual if error.retry_after is None else error.retry_after)
+        pause = usual if error.retry_after is None else error.retry_after
+        if pause >= _LONG_PAUSE:
+            count = f"retry {attempt} of {request.retries} in {pause:g} s"
+            self.world.warn("model", f"{error.message.partition(chr(10))[0]}; {count}")
+        self.waiting.sleep(pause)
+
+    def _explain(self, request: Request, error: CallError) -> None:
+        """Say what to do where a server refuses tools of which harnpy has only assumed that it takes them."""
+        matrix, provider, model = self.config.capabilities, request.provider, request.model
+        if request.tools and "tool" in error.message.lower() and matrix.is_assumed(provider, model):
+            plain = replace(matrix.of(provider, model), native_tools=False)
+            row = row_of(provider, model, plain)
+            error.message += (
+                '\nIf it takes no tools, offer them as text: tool_format: "text" in the options, or in '
+                f"{self.config.manifest}:\n\n{row}"
+            )
 
 
 def in_span(spans: Spans, request: Request, attempt: Callable[[], Reply]) -> Reply:

@@ -6,6 +6,7 @@
     ├─ FixtureError          a file of fixtures can't be used
     └─ CategorizedError
        └─ CallError          the call failed: `.category`, `.kind`, `.reason`, `.as_dict()`
+          ├─ NobodyListens   no server is running at an address of this machine
           ├─ BudgetExceeded  the budget forbids the call: nothing was sent
           └─ CallBlocked     the egress policy forbids it likewise
 
@@ -143,6 +144,9 @@ class FixtureError(Fault):
 class CallError(CategorizedError):
     """``retry_after``: seconds to wait before another try, at most 60; by default those in the message."""
 
+    #: Whether another try makes no sense, whatever the kind of failure.
+    is_final = False
+
     def __init__(self, category: str, message: str, retry_after: float | None = None) -> None:
         super().__init__(category, message)
         self.kind, self.reason = cause(category, message)
@@ -161,6 +165,12 @@ class CallError(CategorizedError):
         }
         after = self.retry_after
         return error if after is None else {**error, "retry_after_ms": round(after * 1000)}
+
+
+class NobodyListens(CallError):
+    """No server is running at an address of this machine: another try soon after finds none either."""
+
+    is_final = True
 
 
 class BudgetExceeded(CallError):

@@ -23,6 +23,7 @@ from harnpy.llm.call_options import (
     read_output,
     read_thinking,
 )
+from harnpy.llm.configuration.capabilities import row_of
 from harnpy.llm.configuration.known_providers import MOCK
 from harnpy.llm.configuration.prices import Price
 from harnpy.llm.experiments import Experiment, apply
@@ -177,7 +178,6 @@ def read_request(
         sampling={**known_models.sampling(model), **_sampling(options)},
         output=_default_output(schema_retries) if is_short else read_output(options, schema_retries),
         price=known_models.price(model, provider),
-        tool_format=options.string("tool_format") or known_models.tool_format(model, provider),
         style=style,
         route=route,
     )
@@ -216,38 +216,51 @@ def _sampling(options: Options) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def check_gates(options: Options, request: Request, can: Capabilities) -> None:
-    """Raise `OptionError` for the first option that the model does not support."""
-    for option, supported in _gates(options, request, can):
+def check_gates(options: Options, request: Request, can: Capabilities, file: str) -> None:
+    """Raise `OptionError` for the first option that the model doesn't support; ``file`` can say otherwise."""
+    for option, supported, wanted in _gates(options, request, can):
         if not supported:
             raise OptionError(
                 f"option `{option}` is not supported by `{request.model}` (provider `{request.provider}`). "
-                "Leave it out, or name another model."
+                f"Leave it out, or name another model.{_cure(request, replace(can, **wanted), file)}"
             )
 
 
-def _gates(options: Options, request: Request, can: Capabilities) -> Iterator[tuple[str, bool]]:
-    """Each option that was given, and whether the model supports it."""
+def _cure(request: Request, able: Capabilities, file: str) -> str:
+    """Return what to do where harnpy knows too little; it knows all of the mock."""
+    if request.provider == MOCK:
+        return ""
+    return (
+        f" If the model supports it, put this in {file}:\n\n{row_of(request.provider, request.model, able)}"
+    )
+
+
+def _gates(
+    options: Options, request: Request, can: Capabilities
+) -> Iterator[tuple[str, bool, dict[str, Any]]]:
+    """Each option that was given, whether the model supports it, and what it must be able to do."""
     mode = request.thinking["mode"]
     if mode != "disabled":
         option = "thinking" if options.value("reasoning_effort") is None else "reasoning_effort"
-        yield option, mode in can.thinking_modes or (mode == "enabled" and "adaptive" in can.thinking_modes)
+        supported = mode in can.thinking_modes or (mode == "enabled" and "adaptive" in can.thinking_modes)
+        yield option, supported, {"thinking_modes": (*can.thinking_modes, mode)}
     if options.flag("vision") or has_image(request.messages):
-        yield "vision", bool(can.vision_supported)
+        yield "vision", bool(can.vision_supported), {"vision_supported": True}
     if options.flag("audio"):
-        yield "audio", can.audio
+        yield "audio", can.audio, {"audio": True}
     if options.flag("pdf"):
-        yield "pdf", can.pdf
+        yield "pdf", can.pdf, {"pdf": True}
     if request.cache:
-        yield "cache", can.prompt_caching
+        yield "cache", can.prompt_caching, {"prompt_caching": True}
     if options.value("tools") and request.tool_format == "native":
-        yield "tools", can.native_tools
+        yield "tools", can.native_tools, {"native_tools": True}
     if options.value("tool_choice") is not None:
-        yield "tool_choice", can.native_tools
+        yield "tool_choice", can.native_tools, {"native_tools": True}
     if request.provider != MOCK and request.output.kind != TEXT:
-        yield "output_format", can.structured_output
+        yield "output_format", can.structured_output, {"structured_output": True}
     if options.flag("interleaved_thinking"):
-        yield "interleaved_thinking", can.interleaved_thinking_supported
+        interleaved = {"interleaved_thinking_supported": True}
+        yield "interleaved_thinking", can.interleaved_thinking_supported, interleaved
 
 
 def has_image(messages: list[dict[str, Any]]) -> bool:

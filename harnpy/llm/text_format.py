@@ -33,6 +33,12 @@ _RESPONSE = re.compile("<user_response>")
 _RESPONSE_END = re.compile("</user_response>")
 _PROSE = re.compile("<assistant_prose>")
 _PROSE_END = re.compile("</assistant_prose>")
+_TOOL_RESULT = "<tool_result"
+_TAGS = (
+    *("<think>", "<|tool_call|>", "<tool_call>", "<done>", _TOOL_RESULT),
+    *(f"<{slash}{tag}>" for tag in ("assistant_prose", "user_response") for slash in ("", "/")),
+)
+_RESULT = "[result of "
 _SENTINEL_LINES = re.compile(r"^[ \t]*(?:##DONE##|DONE|PLAN_READY)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _SENTINELS = ("##DONE##", "DONE", "PLAN_READY")
 _JSON_FENCE = re.compile(r"```json[^\S\n]*\n(.*?)```", re.DOTALL)
@@ -72,9 +78,7 @@ def visible_so_far(text: str) -> str:
     What comes later may take some of it back.
     """
     text = without_thoughts(text)
-    for opening, closing in (("<", ">"), ("[", "]")):
-        if text.rfind(opening) > text.rfind(closing):
-            text = text[: text.rfind(opening)]
+    text = text[: _markup_may_begin(text)]
     line = text.rfind("\n") + 1
     if text[line:].strip() and any(word.startswith(text[line:].strip()) for word in _SENTINELS):
         text = text[:line]
@@ -91,6 +95,23 @@ def visible_so_far(text: str) -> str:
             has_body = bool(text[begun + len(tag) + 2 :].strip())
             text = f"{text}</{tag}>" if has_body else text[:begun]
     return visible_text(text)
+
+
+def _markup_may_begin(text: str) -> int:
+    """Return where the end of ``text`` may turn out to be markup; its length if that is nowhere."""
+    at = text.rfind("<")
+    rest = text[at:]
+    if (
+        at >= 0
+        and ">" not in rest
+        and (rest.startswith(_TOOL_RESULT) or any(tag.startswith(rest) for tag in _TAGS))
+    ):
+        return at
+    at = text.rfind("[")
+    rest = text[at:]
+    if at >= 0 and "]" not in rest and (rest.startswith(_RESULT) or _RESULT.startswith(rest)):
+        return at
+    return len(text)
 
 
 def _blocks(

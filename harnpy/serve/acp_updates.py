@@ -16,6 +16,7 @@ from harnpy.llm.text_format import visible_text
 from harnpy.session import events as kinds
 from harnpy.session.chunks import Chunk
 from harnpy.session.errors import InvalidArgument
+from harnpy.session.messages import is_feedback
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,6 +93,8 @@ class Updates:
         for event in events:
             message = event.body
             if message.get("role") == "user" and results_of(message) is None:
+                if is_feedback(message):
+                    continue  # what the loop told its model is no prompt of the user's
                 for block in _shown(message.get("content")):
                     yield helpers.update_user_message(block)
             else:

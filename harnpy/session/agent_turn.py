@@ -485,6 +485,11 @@ class Turn:
         if not self.session.is_replaying:
             self.session.live.show(self.events[0].seq, text)
 
+    @property
+    def is_streamed(self) -> bool:
+        """Whether the sender is shown the answers as they come."""
+        return self._sink is not None
+
     def show_sender(self, text: str) -> Future[None] | None:
         """Show a text to whoever streams. Return what has a result once it was seen, if they want to be
         waited for."""

@@ -67,7 +67,7 @@ class TurnConversation(SessionConversation):
 
     @property
     def is_watched(self) -> bool:
-        return self._turn.session.live.has_audience
+        return self._turn.is_streamed or self._turn.session.live.has_audience
 
     def start_answer(self) -> None:
         self._turn.start_answer()

@@ -39,7 +39,7 @@ def found(wire: Wire, directory: Path, **named: Any) -> list[Finding]:
 def test_what_works(protocol: str, tmp_path: Path) -> None:
     calls = Say(calls=(READY,))
     with Wire(protocol, Say("ready"), Say("ready"), calls, calls) as wire:
-        *made, native = found(wire, tmp_path)
+        made = found(wire, tmp_path)
         streamed = [request.body["stream"] for request in wire.requests]
         asked = ["tools" in request.body for request in wire.requests]
     assert [finding.mark for finding in made] == ["OK"] * 5
@@ -49,16 +49,29 @@ def test_what_works(protocol: str, tmp_path: Path) -> None:
     assert (streamed, asked) == ([False, True, False, True], [False, False, True, True])
     assert f"m-1 of acme, {protocol} at http://127.0.0.1" in made[0].detail
     assert "11 + 7 tokens" in made[1].detail
+
+
+def test_tools_that_work_though_a_row_denies_them(tmp_path: Path) -> None:
+    calls = Say(calls=(READY,))
+    with Wire(OPENAI, Say("ready"), Say("ready"), calls, calls) as wire:
+        world = World(environment=WireHost(environment(wire, tmp_path)).environment)
+        with (tmp_path / "providers.toml").open("a") as file:
+            file.write('\n[[capabilities.provider.acme]]\nmodel_match = "m-*"\n')
+        *_, native = findings(world, {"provider": "acme", "model": "m-1"})
     assert (native.mark, native.check) == ("WARN", "native tools")
-    assert "[[capabilities.provider.acme]]" in native.detail
+    assert "as text, but its calls work" in native.detail
+    assert (
+        'harn.toml:\n[[capabilities.provider.acme]]\nmodel_match = "m-1"\nnative_tools = true' in native.next
+    )
 
 
 @pytest.mark.parametrize("protocol", [RESPONSES, GEMINI])
-def test_other_dialects(protocol: str, tmp_path: Path) -> None:
+def test_tools_that_do_nothing(protocol: str, tmp_path: Path) -> None:
     with Wire(protocol, Say("ready")) as wire:
         made = found(wire, tmp_path)
     assert [finding.mark for finding in made] == ["OK", "OK", "OK", "WARN", "WARN", "WARN"]
     assert "called nothing" in made[3].detail
+    assert "native_tools = false" in made[5].next
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from harnpy.agent.rules.hooks import PRE_TOOL_USE, Hooks
 from harnpy.agent.toolbox import FILE_TOOLS
 from harnpy.agent.workplace import real_path_in
 from harnpy.faults import OptionError
+from harnpy.llm.configuration.known_providers import MOCK
 from harnpy.llm.native_tools import Parameters
 from harnpy.session.errors import AgentError, InvalidArgument
 
@@ -343,6 +344,7 @@ def _annotate(options: Dict, read_only: list[str]) -> None:
 def _tool_format(options: Dict, models: Models) -> str:
     """Return how tools are offered to the model: natively if it can."""
     provider, model = models.router.route(models.options(options)).first
-    if provider in models.provided:
+    known = models.config.known_models
+    if provider in models.provided or (provider == MOCK and known.takes_tools(model, provider)):
         return "native"
-    return "native" if models.config.capabilities.of(provider, model).native_tools else "text"
+    return known.tool_format(model, provider)

@@ -100,12 +100,20 @@ def profile_of(options: Options, caller: str) -> Profile:
 
 
 def read_loop_options(
-    options: Options, profile: Profile, caller: str = "agent_loop", default_format: str = "text"
+    options: Options,
+    profile: Profile,
+    caller: str = "agent_loop",
+    default_format: str = "text",
+    model_format: str = "text",
 ) -> LoopOptions:
-    """Return the loop's options; ``default_format`` is the tool format that results report by default."""
+    """Return the loop's options.
+
+    ``model_format`` is the tool format where they name none; ``default_format`` is what results report of
+    the text format then.
+    """
     session_id = options.string("session_id") or ""
     policy = Options(options.mapping("turn_policy"))
-    mode = options.string("tool_format", default_format) or default_format
+    mode = options.string("tool_format") or model_format
     limit = options.limit("tool_output_max_chars", caller)
     return LoopOptions(
         max_iterations=options.count("max_iterations", profile.max_iterations),
@@ -380,7 +388,7 @@ def read_settings(
     window = runtime.models.config.known_models.context_window(request.model, request.provider)
     rules = runtime.context().rules.for_options(options, caller).placed(runtime.workplace.real_root)
     surface = {key: options.value(key) for key in ("tools", "policy", "approval_policy", "tool_search")}
-    loop_options = read_loop_options(options, profile, caller, default_format)
+    loop_options = read_loop_options(options, profile, caller, default_format, request.tool_format)
     is_native = loop_options.tool_format == "native"
     tools = checked_tools(runtime, surface, rules, system, message, caller, is_native)
     skills, matching = inherited_skills(runtime, options.value("skills"), options.value("skill_match"))

@@ -10,6 +10,7 @@ from harnpy.llm.text_format import visible_so_far, visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Future
 
     from harnpy.agent.tasks import Tasks
     from harnpy.formats.dicts import Dict
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
     from harnpy.session.conversation import Conversation
 
 #: An answer with markup is looked at anew when it has grown by one of so many parts.
-_PARTS = 32
+_PARTS = 128
 
 
 class ShownAnswers:
     """Shows each answer of one loop as it comes, and what is missing once it is there.
 
     In text format its markup isn't shown. What was shown too early is replaced, but for the sender, who can't
-    take anything back: they get such an answer once it is there. ``on_chunk`` gets ``{text, start}``; it is
-    called where the loop waits for its model, so it may wait, too.
+    take anything back: they get the answer again, as a new paragraph. ``on_chunk`` gets ``{text, start}``; it
+    is called where the loop waits for its model, so it may wait, too.
     """
 
     def __init__(
@@ -67,7 +68,6 @@ class ShownAnswers:
         self._came.append(text)
         if self._is_native:
             self._show(text)
-            self._conversation.show_sender(text)
             return
         self._size += len(text)
         if self._is_watched and self._size - self._looked >= self._looked // _PARTS:
@@ -93,11 +93,11 @@ class ShownAnswers:
         self._tasks.go_on()
 
     def _end(self, text: str) -> None:
-        if self._is_watched:
-            if not text.startswith(self._shown):
-                self._start_again()
-            self._show_up_to(text)
-        seen = self._conversation.show_sender(text) if text else None
+        if not self._is_watched:
+            return
+        if not text.startswith(self._shown):
+            self._start_again(text)
+        seen = self._show_up_to(text)
         if seen is not None:
             seen.result()
 
@@ -105,17 +105,23 @@ class ShownAnswers:
     def _is_watched(self) -> bool:
         return self._on_chunk is not None or self._conversation.is_watched
 
-    def _start_again(self) -> None:
+    def _start_again(self, text: str) -> None:
         self._conversation.start_answer()
         self._shown, self._untold, self._is_told = "", [], False
+        if text:
+            self._conversation.show_sender("\n\n")
 
-    def _show_up_to(self, text: str) -> None:
+    def _show_up_to(self, text: str) -> Future[None] | None:
         """Show an answer up to there, as far as that goes on what was shown."""
-        if len(text) > len(self._shown) and text.startswith(self._shown):
-            self._show(text[len(self._shown) :])
-            self._shown = text
+        shown, is_more = len(self._shown), len(text) > len(self._shown)
+        if not (is_more and text.startswith(self._shown)):
+            return None
+        self._shown = text
+        return self._show(text[shown:])
 
-    def _show(self, text: str) -> None:
+    def _show(self, text: str) -> Future[None] | None:
+        """Return what has a result once the sender has seen it, if they want to be waited for."""
         self._conversation.show(text)
         if self._on_chunk is not None:
             self._untold.append(text)
+        return self._conversation.show_sender(text)

@@ -214,8 +214,8 @@ def provider_capabilities_install(vm: Vm, toml: Value) -> bool:
     denies. `[provider_family]` says whose rows apply after a provider's own.
 
     Example:
-        provider_capabilities_install("[[provider.local]]\nmodel_match = \"tiny*\"\nnative_tools = true\n")
-        provider_capabilities("local", "tiny-1").native_tools  // true
+        provider_capabilities_install("[[provider.local]]\nmodel_match = \"tiny*\"\nnative_tools = false\n")
+        provider_capabilities("local", "tiny-1").native_tools  // false
     """
     if type(toml) is not str or not toml.strip():
         raise RuntimeFault("provider_capabilities_install: TOML source string required")
@@ -228,9 +228,9 @@ def provider_capabilities_clear(vm: Vm) -> bool:
     r"""Forget what `provider_capabilities_install` installed.
 
     Example:
-        provider_capabilities_install("[[provider.local]]\nmodel_match = \"tiny*\"\nnative_tools = true\n")
+        provider_capabilities_install("[[provider.local]]\nmodel_match = \"tiny*\"\nnative_tools = false\n")
         provider_capabilities_clear()
-        provider_capabilities("local", "tiny-1").native_tools  // false
+        provider_capabilities("local", "tiny-1").native_tools  // true
     """
     models_of(vm).config.capabilities.clear()
     return True

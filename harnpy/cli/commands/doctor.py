@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,6 +44,7 @@ _FOR_DEVELOPERS = ("test", "peers", "docs")
 _MOST_TOKENS = 2048
 _TEXT = "Answer with the word ready, and nothing else."
 _CALL = "Call the tool `report` with the word ready."
+_NO_CALL = "answered in text and called nothing"
 _TOOL = {"name": "report", "description": "Takes a word.", "parameters": {"word": "string"}}
 
 
@@ -98,7 +100,10 @@ def command(model: str | None, provider: str | None, online: bool, as_json: bool
     elif steps:
         say("\nNext:")
         for step in steps:
-            say_folded(f"  {one_line(step)}")
+            line, *block = step.split("\n")
+            say_folded(f"  {one_line(line)}")
+            for each in block:
+                say(f"  {one_line(each)}")
     return FAILED if any(finding.mark == "FAIL" for finding in made) else OK
 
 
@@ -296,15 +301,31 @@ def _findings(models: Models, named: dict[str, Any]) -> Iterator[Finding]:
     except OptionError as error:
         yield Finding("FAIL", "configuration", error.message)
         return
+    made: dict[bool, list[Finding]] = {False: [], True: []}
     for has_tool in (False, True):
         for stream in (False, True):
             check = f"{'tool call' if has_tool else 'text'}, {'streamed' if stream else 'whole'}"
-            yield _called(models, {**named, "stream": stream}, check, has_tool)
-    if provider != MOCK and not models.config.capabilities.of(provider, model).native_tools:
-        table = f'[[capabilities.provider.{provider}]] model_match = "{model}", native_tools = true'
-        yield Finding(
-            "WARN", "native tools", f"loops offer tools as text to this model; if its calls work: {table}"
-        )
+            finding = _called(models, {**named, "stream": stream}, check, has_tool)
+            made[has_tool].append(finding)
+            yield finding
+    answers = any(finding.mark == "OK" for finding in made[False])
+    works = any(finding.mark == "OK" for finding in made[True])
+    fails = all(finding.mark == "FAIL" or _NO_CALL in finding.detail for finding in made[True])
+    if provider != MOCK and answers and (works or fails):
+        yield from _native_tools(models, provider, model, works)
+
+
+def _native_tools(models: Models, provider: str, model: str, work: bool) -> Iterator[Finding]:
+    """Yield what loops should be told of the model, if they offer tools in another way than works."""
+    from harnpy.llm.configuration.capabilities import row_of
+
+    config = models.config
+    if config.known_models.takes_tools(model, provider) == work:
+        return
+    able = replace(config.capabilities.of(provider, model), native_tools=work)
+    now = "as text, but its calls work" if work else "natively, and it called none of them"
+    step = f"Put this in {config.manifest}:\n{row_of(provider, model, able)}"
+    yield Finding("WARN", "native tools", f"loops offer tools to this model {now}", step)
 
 
 def _configured(models: Models, provider: str, model: str) -> Finding:
@@ -340,7 +361,7 @@ def _judged(reply: Reply, has_tool: bool) -> tuple[str, str]:
     if not has_tool:
         return ("OK", "answered") if reply.text.strip() else ("WARN", "the answer is empty")
     if not reply.tool_calls:
-        return "WARN", "answered in text and called nothing: native tools may be off at the service"
+        return "WARN", f"{_NO_CALL}: native tools may be off at the service"
     call = reply.tool_calls[0]
     if call["name"] != _TOOL["name"] or set(call["arguments"]) != {"word"}:
         return "WARN", f"called {call['name']} with other arguments than it has"

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError, OptionError
 from harnpy.formats.globs import glob_matches
+from harnpy.formats.json import compact_json
 from harnpy.formats.toml import parse_toml
 from harnpy.llm.configuration.known_providers import MOCK
 from harnpy.llm.configuration.model_settings import convert, read_entry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 Version = tuple[int, int]
 
@@ -26,13 +27,14 @@ _NEVER_SHOWN = ("model_match", "version_min", "structured_output")
 
 _AFTER_CLAUDE = ("opus-", "sonnet-", "haiku-")
 _DOTTED = re.compile(r"([0-9]+)\.([0-9]*)")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _NUMBER = re.compile(r"[0-9]+")
 _DATES_BEGIN = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """The features of a model; none, unless a row says so."""
+    """The features of a model."""
 
     native_tools: bool = False
     defer_loading: bool = False
@@ -95,12 +97,16 @@ NOTHING = Capabilities()
 
 
 class Matrix:
-    """The built-in rows below the overrides of a project and of a program."""
+    """The built-in rows below the overrides of files and of a program.
 
-    def __init__(self, built_in: Rules, project: Rules | None = None) -> None:
-        self._built_in = built_in
-        self._project = project
-        self._overrides = project
+    ``files`` are the rows of the project's file, then of the user's. ``own`` are the providers that only a
+    file names.
+    """
+
+    def __init__(self, files: Sequence[Rules] = (), own: Iterable[str] = ()) -> None:
+        self._others = {**OTHER_MODELS, **dict.fromkeys(own, OWN)}
+        self._files = _joined(files)
+        self._overrides = self._files
         self._known: dict[tuple[str, str], Capabilities] = {}
 
     def install(self, source: str) -> None:
@@ -114,7 +120,7 @@ class Matrix:
 
     def clear(self) -> None:
         """Forget what was installed."""
-        self._overrides = self._project
+        self._overrides = self._files
         self._known.clear()
 
     def of(self, provider: str, model: str) -> Capabilities:
@@ -124,24 +130,56 @@ class Matrix:
             known = self._known[provider, model] = self._find(provider, model)
         return known
 
+    def is_assumed(self, provider: str, model: str) -> bool:
+        """Return True if no row is about the model."""
+        return not isinstance(self.of(provider, model), Rule)
+
     def _find(self, provider: str, model: str) -> Capabilities:
         id = model.lower()
         version = model_version(id)
-        layers = [self._built_in] if self._overrides is None else [self._overrides, self._built_in]
         names = self._lookups(provider)
-        for layer in layers:
+        for layer in (self._overrides, BUILT_IN_ROWS):
             for name in names:
                 for rule in layer.rows.get(name, ()):
                     if rule.matches(id, version):
                         return rule
-        return NOTHING
+        return self._others.get(provider, NOTHING)
 
     def _lookups(self, provider: str) -> tuple[str, ...]:
         """The providers whose rows apply to this provider's models."""
         if provider == MOCK:
             return _MOCKED
-        families = {**self._built_in.families, **(self._overrides.families if self._overrides else {})}
+        families = {**BUILT_IN_ROWS.families, **self._overrides.families}
         return (provider, families[provider]) if provider in families else (provider,)
+
+
+def _joined(files: Sequence[Rules]) -> Rules:
+    """Return the rows of some files, the first one's first."""
+    rows: dict[str, tuple[Rule, ...]] = {}
+    families: dict[str, str] = {}
+    for each in files:
+        families = {**each.families, **families}
+        for provider, found in each.rows.items():
+            rows[provider] = rows.get(provider, ()) + found
+    return Rules(rows, families)
+
+
+def row_of(provider: str, model: str, can: Capabilities) -> str:
+    """Return the TOML of harn.toml that says what a model can do."""
+    told = {
+        key: value
+        for key, value in asdict(can).items()
+        if value and key not in ("model_match", "version_min")
+    }
+    said = {"model_match": model, "native_tools": can.native_tools, **told}
+    lines = [f"{key} = {_toml(value)}" for key, value in said.items()]
+    name = provider if _BARE_KEY.fullmatch(provider) else compact_json(provider)
+    return "\n".join([f"[[capabilities.provider.{name}]]", *lines])
+
+
+def _toml(value: Any) -> str:
+    """Return a text, a number, a flag or a list of texts as TOML has them, which is as JSON has them."""
+    return compact_json(list(value) if isinstance(value, tuple) else value)
 
 
 def read_rules(given: dict[str, Any], where: str) -> Rules:
@@ -263,30 +301,37 @@ _CLOUD_GPT = tuple(replace(rule, defer_loading=False, tool_search=()) for rule i
 _GEMINI = replace(_CLOUD, model_match="gemini-*", vision_supported=True, structured_output=True)
 
 _HOSTED = _named(_THINKS, "*qwen*", "*deepseek*")
-#: Servers that can return JSON for any model; nothing else is known of their models.
-_ANY_MODEL = (Rule(model_match="*", structured_output=True),)
+
+_LIKE_OPENAI = (
+    *("openrouter", "together", "groq", "deepseek", "fireworks", "huggingface", "local", "dashscope"),
+    *("llamacpp", "mlx"),
+)
 
 BUILT_IN_ROWS = Rules(
     rows={
         "anthropic": _CLAUDE_ROWS + _prefixed(_CLAUDE_ROWS, "anthropic/"),
-        "openai": _GPT_ROWS + _prefixed(_GPT_ROWS, "openai/") + _ANY_MODEL,
+        "openai": _GPT_ROWS + _prefixed(_GPT_ROWS, "openai/"),
         "openrouter": _prefixed(_CLAUDE_ROWS, "anthropic/") + _HOSTED,
         **dict.fromkeys(("together", "groq", "deepseek", "fireworks", "huggingface", "dashscope"), _HOSTED),
         "ollama": (
             *_named(_SEES, "llava*", "bakllava*", "llama3.2-vision*", "gemma3*"),
             replace(_THINKS, model_match="qwen3*"),
-            *_ANY_MODEL,
         ),
         "gemini": (replace(_SEES, model_match="gemini-*"),),
         "mistral": (replace(_SEES, native_tools=True, thinking_modes=("effort",)),),
         "bedrock": (*_prefixed(_CLOUD_CLAUDE, "*anthropic."), _CLOUD),
         "azure_openai": _CLOUD_GPT,
         "vertex": (*_CLOUD_CLAUDE, _GEMINI),
-        "vllm": _ANY_MODEL,
-        "tgi": _ANY_MODEL,
     },
-    families=dict.fromkeys(
-        "openrouter together groq deepseek fireworks huggingface local dashscope llamacpp mlx".split(),
-        "openai",
-    ),
+    families=dict.fromkeys(_LIKE_OPENAI, "openai"),
 )
+
+#: What is known of a provider's models that have no row. Where chat completions are served, and by a server
+#: of one's own, tools are taken today; `OWN` says nothing of images.
+_ANY_MODEL = Capabilities(structured_output=True)
+_SERVED = Capabilities(native_tools=True, structured_output=True)
+OWN = Capabilities(native_tools=True, structured_output=True, vision_supported=None)
+OTHER_MODELS = {
+    **dict.fromkeys((MOCK, "openai"), _ANY_MODEL),
+    **dict.fromkeys((*_LIKE_OPENAI, "ollama", "vllm", "tgi"), _SERVED),
+}

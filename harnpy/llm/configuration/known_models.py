@@ -10,9 +10,9 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.formats.globs import glob_matches
-from harnpy.llm.configuration.capabilities import BUILT_IN_ROWS, Matrix, read_rules
+from harnpy.llm.configuration.capabilities import Matrix, read_rules
 from harnpy.llm.configuration.known_providers import MOCK, KnownProviders, ProjectProviders
-from harnpy.llm.configuration.model_settings import Configuration, load
+from harnpy.llm.configuration.model_settings import DEFAULTS, Configuration, load
 from harnpy.llm.configuration.prices import FREE, listed, listed_by_maker
 
 if TYPE_CHECKING:
@@ -48,9 +48,10 @@ class Target(NamedTuple):
 class KnownModels:
     """The known models. A model that nothing else assigns belongs to the default of ``providers``."""
 
-    def __init__(self, settings: Settings, providers: KnownProviders) -> None:
+    def __init__(self, settings: Settings, providers: KnownProviders, capabilities: Matrix) -> None:
         self._settings = settings
         self._providers = providers
+        self._capabilities = capabilities
         # Settings never change, programs use few models, and every call asks: each is looked up once.
         self.resolve: Callable[[str], Target] = lru_cache(self._resolve)
         self._listed: Callable[[str, str], Listed | None] = lru_cache(self._look_up)
@@ -107,13 +108,25 @@ class KnownModels:
     def tier(self, model: str) -> str:
         return next((rule.tier for rule in self._settings.tiers if rule.matches(model)), "mid")
 
-    def tool_format(self, model: str, provider: str) -> str:
-        """Return how tools are offered to the model by default: ``text`` or ``native``."""
+    def tool_format(self, model: str, provider: str, *, mocked: bool = False) -> str:
+        """Return how tools are offered to the model by default: ``text`` or ``native``.
+
+        Programs expect text of the mock, whatever model it stands for; ``mocked``: it answers the call.
+        """
         for alias in self._settings.aliases.values():
             if alias.tool_format and (alias.id, alias.provider) == (model, provider):
                 return alias.tool_format
+        if mocked or provider == MOCK:
+            return "native" if self._serves_tools(provider) else "text"
+        return "native" if self.takes_tools(model, provider) else "text"
+
+    def takes_tools(self, model: str, provider: str) -> bool:
+        """Return True if the model can be offered native tools."""
+        return self._serves_tools(provider) or self._capabilities.of(provider, model).native_tools
+
+    def _serves_tools(self, provider: str) -> bool:
         entry = self._settings.providers.get(provider)
-        return "native" if entry is not None and "native_tools" in entry.features else "text"
+        return entry is not None and "native_tools" in entry.features
 
     def price(self, model: str, provider: str | None = None) -> Price | None:
         """Return the price of a model, None when it isn't known; only the mock and local models are free.
@@ -243,6 +256,11 @@ class Configured:
     def _files(self) -> Configuration:
         return load(self._world, self._directory())
 
+    @property
+    def manifest(self) -> str:
+        """The project's file, or where it would be."""
+        return self._files.manifest
+
     @cached_property
     def known_providers(self) -> KnownProviders:
         found, world = self._files, self._world
@@ -252,10 +270,9 @@ class Configured:
 
     @cached_property
     def known_models(self) -> KnownModels:
-        return KnownModels(self._files.settings, self.known_providers)
+        return KnownModels(self._files.settings, self.known_providers, self.capabilities)
 
     @cached_property
     def capabilities(self) -> Matrix:
-        table = self._files.capabilities
-        where = f"{self._files.manifest}: capabilities"
-        return Matrix(BUILT_IN_ROWS, None if table is None else read_rules(table, where))
+        files = [read_rules(table, where) for table, where in self._files.capabilities]
+        return Matrix(files, self._files.settings.providers.keys() - DEFAULTS.providers.keys())

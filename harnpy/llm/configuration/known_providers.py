@@ -223,10 +223,10 @@ class KnownProviders:
     def is_local(self, name: str) -> bool:
         """Return True for a server of one's own: keyless, and known as such or on this machine."""
         entry = self.find(name)
-        if entry is None or entry.auth_style != _KEYLESS:
+        if entry is None or _auth_style(entry, self.url(name)) != _KEYLESS:
             return False
         known = DEFAULTS.providers.get(name)
-        return (known is not None and known.auth_style == _KEYLESS) or _on_this_machine(self.url(name))
+        return (known is not None and known.auth_style == _KEYLESS) or on_this_machine(self.url(name))
 
     # Keys.
 
@@ -260,6 +260,8 @@ class KnownProviders:
         if not self.available(name):
             envs = " or ".join(_variables_of(entry))
             wanted = f"{envs} environment variable" if envs else f"api_key or auth_envs of [providers.{name}]"
+            if not (entry.auth_style or envs):
+                wanted += f', or auth_style = "{_KEYLESS}" there if the server needs no key'
             raise OptionError(
                 f"Missing API key: set {wanted} (provider '{name}', configured by {self._source}; for "
                 'offline use set HARN_LLM_PROVIDER=mock, or provider: "mock" where a call names its provider)'
@@ -279,7 +281,8 @@ class KnownProviders:
         token = None if api_key else self._first(name, entry.token_envs)
         if token:
             return BEARER, token
-        style, key = entry.auth_style, None if api_key else self._first(name, entry.auth_envs)
+        style = _auth_style(entry, self._base_url(name, entry))
+        key = None if api_key else self._first(name, entry.auth_envs)
         if key is None:
             key = api_key or entry.api_key or None
             if key is not None and style == SIGNED:
@@ -371,7 +374,7 @@ class KnownProviders:
             return None
         shown: dict[str, Any] = {
             "base_url": public_url(self._base_url(name, entry)),
-            "auth_style": entry.auth_style,
+            "auth_style": _auth_style(entry, self._base_url(name, entry)),
             "auth_envs": list(entry.auth_envs),
             "auth_available": self.available(name),
             "chat_endpoint": entry.chat_endpoint,
@@ -416,7 +419,7 @@ class KnownProviders:
         url = (entry.base_url_env and self._variables(name)(entry.base_url_env)) or entry.base_url
         if url and "://" not in url:
             # OLLAMA_HOST is often host:port; no key goes anywhere in the clear unless the scheme says so.
-            url = f"{'http' if entry.auth_style == _KEYLESS else 'https'}://{url}"
+            url = f"{'http' if _auth_style(entry, f'//{url}') == _KEYLESS else 'https'}://{url}"
         url = placed(url.rstrip("/"), self._region(name, entry))
         return url.removesuffix("/v1") if entry.chat_endpoint.startswith("/v1/") else url
 
@@ -432,7 +435,14 @@ def _needs(name: str, what: str, variables: tuple[str | None, ...], key: str) ->
     return f"provider '{name}' needs {what}: {', or '.join([*ways, f'`{key}` in the providers file'])}"
 
 
-def _on_this_machine(url: str) -> bool:
+def _auth_style(entry: ProviderEntry, url: str) -> str:
+    """Return how calls are authorised; a server on this machine needs no key unless its entry names one."""
+    names_key = entry.api_key or _variables_of(entry)
+    return entry.auth_style or (BEARER if names_key or not on_this_machine(url) else _KEYLESS)
+
+
+def on_this_machine(url: str) -> bool:
+    """Return True for an address of the loopback interface."""
     host = urlsplit(url).hostname or ""
     try:
         return host == "localhost" or ip_address(host).is_loopback

@@ -49,7 +49,8 @@ T = TypeVar("T")
 class ProviderEntry:
     """The way to reach a provider, and what else is known of it.
 
-    ``auth_style``: ``bearer``, ``header`` (the one that ``auth_header`` names), ``none``, or a cloud's own.
+    ``auth_style``: ``bearer``, ``header`` (the one that ``auth_header`` names), ``none``, or a cloud's own;
+    by default ``bearer``, but ``none`` for a server on this machine whose entry names no key.
     ``auth_envs``: variables that may hold its key. ``protocol``: what it speaks, ``openai``, ``anthropic`` …
     (07 §1.19). ``extra_body``: what the body of each call has beside the call's own. A call that names no
     model uses the first of ``default_model_envs`` that is set, else ``default_model``. ``features``: what its
@@ -61,7 +62,7 @@ class ProviderEntry:
     """
 
     base_url: str
-    auth_style: str = "bearer"
+    auth_style: str = ""
     auth_envs: tuple[str, ...] = ()
     chat_endpoint: str = "/chat/completions"
     protocol: str = "openai"
@@ -470,7 +471,8 @@ BUILT_IN = "<built-in defaults>"
 
 
 class Configuration(NamedTuple):
-    """``source`` is the providers file; ``capabilities`` the table of that name in ``manifest``.
+    """``source`` is the providers file; ``capabilities`` are the tables of that name in the two files, the
+    project's first, each with where it stands. ``manifest`` is the project's file, or where it would be.
 
     ``project`` names the providers that the manifest configures; ``untrusted`` says why none of them may be
     called, if nobody trusts it.
@@ -478,7 +480,7 @@ class Configuration(NamedTuple):
 
     settings: Settings = DEFAULTS
     source: str = BUILT_IN
-    capabilities: dict[str, Any] | None = None
+    capabilities: tuple[tuple[dict[str, Any], str], ...] = ()
     manifest: str = MANIFEST
     project: frozenset[str] = frozenset()
     untrusted: str | None = None
@@ -486,14 +488,16 @@ class Configuration(NamedTuple):
 
 def load(world: World, directory: str) -> Configuration:
     """The configuration of a program in ``directory``. Raises `OptionError` for a file that is wrong."""
-    settings, source = DEFAULTS, BUILT_IN
+    settings, source, capabilities = DEFAULTS, BUILT_IN, _capabilities(None, "")
     path, text = _providers_file(world.environment.get, world.files.read_text)
     if text is not None:
-        settings, source = settings.overlaid(_parse(text, path), path), path
+        given = _parse(text, path)
+        capabilities = _capabilities(given.pop("capabilities", None), path)
+        settings, source = settings.overlaid(given, path), path
     root = project_root(directory, world.files)
+    path = os.path.join(root or directory, MANIFEST)
     if root is None:
-        return Configuration(settings, source)
-    path = os.path.join(root, MANIFEST)
+        return Configuration(settings, source, capabilities, path)
     try:
         manifest = manifest_of(world, root)
     except (OSError, ValueError) as error:
@@ -505,11 +509,17 @@ def load(world: World, directory: str) -> Configuration:
     return Configuration(
         settings,
         source,
-        manifest.tables.get("capabilities"),
+        (*_capabilities(manifest.tables.get("capabilities"), path), *capabilities),
         path,
         frozenset(providers if isinstance(providers, dict) else ()),
         None if refusal is None else refusal.message,
     )
+
+
+def _capabilities(given: Any, path: str) -> tuple[tuple[dict[str, Any], str], ...]:
+    if given is None:
+        return ()
+    return ((convert(given, dict[str, Any], path, "capabilities"), f"{path}: capabilities"),)
 
 
 def _providers_file(env: Env, read: Read) -> tuple[str, str | None]:

@@ -176,6 +176,50 @@ class Ids:
         return self._own.get(id) or self.dialect.id_of(id)
 
 
+class _Inline:
+    """Tells the reasoning at the beginning of a text, in ``<think>``, from the rest, piece by piece."""
+
+    _OPENING, _CLOSING = "<think>", "</think>"
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._is_open = False
+        self._is_over = False
+        #: Whether blanks are left out: those between the reasoning and the text.
+        self._skips = False
+
+    def split(self, piece: str) -> tuple[str, str]:
+        """Return the reasoning and the text that are certain with this piece."""
+        if self._is_over:
+            return "", self._said(piece)
+        self._held += piece
+        if not self._is_open:
+            begun = self._held.lstrip()
+            if not begun.startswith(self._OPENING):
+                return "", "" if self._OPENING.startswith(begun) else self.rest()
+            self._is_open, self._held = True, begun.removeprefix(self._OPENING)
+        thought, closing, text = self._held.partition(self._CLOSING)
+        if closing:
+            self._held, self._is_over, self._skips = "", True, True
+            return thought, self._said(text)
+        at = thought.rfind("<")
+        cut = at if at >= 0 and self._CLOSING.startswith(thought[at:]) else len(thought)
+        self._held = thought[cut:]
+        return thought[:cut], ""
+
+    def rest(self) -> str:
+        """Return what was held back of the text, at its end or where it turns out to have no reasoning."""
+        held, self._held = "" if self._is_open else self._held, ""
+        self._is_over = True
+        return held
+
+    def _said(self, text: str) -> str:
+        if self._skips:
+            text = text.lstrip()
+            self._skips = not text
+        return text
+
+
 class _Completion(Answer):
     """A chat completion."""
 
@@ -187,6 +231,7 @@ class _Completion(Answer):
         self._content: list[str | list[Any]] = []
         self._more: dict[str, list[Any]] = {}
         self._refusal: list[str] = []
+        self._inline = _Inline()
 
     def add(self, chunk: Any) -> str:
         return self._read(expect_dict(chunk), "delta")
@@ -195,6 +240,7 @@ class _Completion(Answer):
         self._read(expect_dict(body), "message")
         # Only a stream can be cut off; some servers give no reason in a whole reply.
         self.stop_reason = self.stop_reason or "stop"
+        self._end()
 
     def calls(self) -> list[dict[str, Any]]:
         return with_own_ids(self._calls.calls(self.is_cut), self._is_own)
@@ -231,10 +277,17 @@ class _Completion(Answer):
         self.stop_reason = choice.get("finish_reason") or self.stop_reason
         message = choice.get(key)
         if not isinstance(message, dict):
-            return ""
+            return self._end()
         calls = [expect_dict(call) for call in expect_list(message.get("tool_calls"))]
         (self._calls.add if key == "delta" else self._calls.add_whole)(calls)
-        return self._say(message)
+        return self._say(message) + self._end()
+
+    def _end(self) -> str:
+        """Return the rest of the text with the reason why it ends."""
+        rest = "" if self.stop_reason is None else self._inline.rest()
+        if rest:
+            self.text.append(rest)
+        return rest
 
     def _say(self, message: dict[str, Any]) -> str:
         thought = message.get("reasoning_content") or message.get("reasoning")
@@ -252,6 +305,9 @@ class _Completion(Answer):
             content = "".join(_texts(content, "text"))
         elif isinstance(content, str):
             self._content.append(content)
+            inline, content = self._inline.split(content)
+            if inline:
+                self.thinking.append(inline)
         else:
             return ""
         self.text.append(content)

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 from harnpy.formats.secrets.known_values import SecretValues
 from harnpy.formats.secrets.masking import mask_secrets
 from harnpy.formats.secrets.names import is_secret_header_name
-from harnpy.llm.errors import CallBlocked, CallError
+from harnpy.llm.configuration.known_providers import on_this_machine
+from harnpy.llm.errors import CallBlocked, CallError, NobodyListens
 from harnpy.net.header_grammar import retry_after
 from harnpy.world.egress import EgressBlocked
 from harnpy.world.responses import TooLarge
@@ -56,6 +57,7 @@ _BY_NAME = {
 _IN_MS = ("retry-after-ms", "x-ms-retry-after-ms")
 _NUMBER = re.compile(r"\d+(\.\d+)?", re.ASCII)
 
+_REFUSED = "connection refused by"
 #: The modules that raise network errors, whatever the SDK turns them into.
 _WIRE = ("openai", "anthropic", "httpx2", "httpcore2", "anyio", "ssl")
 #: The module that raises errors for streams of events that can't be unpacked.
@@ -98,7 +100,12 @@ def call_error(error: Exception, config: ProviderConfig, now: float) -> CallErro
     if isinstance(error, _MALFORMED) or type(error).__module__ == _EVENT_STREAM:
         return _failed(config, "server_error", f"malformed response: {error}")
     if isinstance(error, OSError) or _root(error) in _WIRE:
-        return _failed(config, *_broken(error, config))
+        category, text = _broken(error, config)
+        if _REFUSED in text and on_this_machine(config.base_url):
+            return NobodyListens(
+                category, redacted(f"{config.name}: {text}: no server is running there", config)
+            )
+        return _failed(config, category, text)
     return None
 
 
@@ -239,7 +246,7 @@ def _broken(error: BaseException, config: ProviderConfig) -> tuple[str, str]:
     host = urlsplit(config.base_url).netloc.rpartition("@")[2]
     names = {type(each).__name__ for each in chain}
     if "ConnectionRefusedError" in names:
-        return "transient_network", f"connection refused by {host}"
+        return "transient_network", f"{_REFUSED} {host}"
     if "gaierror" in names:
         return "transient_network", f"dns error: the name in {host} is not known"
     if any("SSL" in name or "Certificate" in name for name in names):

@@ -17,6 +17,7 @@ from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
 from harnpy.session.errors import TransferError
 from harnpy.session.events import MICROS, stamp
+from harnpy.session.messages import is_feedback
 from harnpy.session.prompt import SYSTEM
 from harnpy.session.registers import METADATA
 from harnpy.session.transfer import admission
@@ -140,7 +141,8 @@ def said_by(message: Json, names: dict[str, str]) -> Turn:
     """
     blocks, name = blocks_of(message), message.get("name")
     is_result = bool(blocks) and all(block.get("type") == "tool_result" for block in blocks)
-    role = "tool" if is_result else str(message["role"]).replace("_", " ")
+    said = "runtime" if is_feedback(message) else str(message["role"]).replace("_", " ")
+    role = "tool" if is_result else said
     who = f"{role} ({name})" if isinstance(name, str) and name else role
     return Turn(who.capitalize(), list(_parts(message, names)), [])
 

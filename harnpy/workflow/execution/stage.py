@@ -96,8 +96,7 @@ def tool_format(runtime: Runtime, node: Node, of_model: str | None = None) -> st
     if of_model is not None:
         return of_model
     models = runtime.models
-    provider, model = models.router.route(models.options(call_options(node))).first
-    return models.config.known_models.tool_format(model, provider)
+    return models.tool_format(*models.router.route(models.options(call_options(node))).first)
 
 
 def loop_settings(runtime: Runtime, node: Node, session_id: str, prompt: str) -> LoopSettings:

@@ -12,8 +12,8 @@ from harnpy.llm.errors import CallError
 from harnpy.session import SessionRuntime
 from harnpy.session.aio import AsyncSessionRuntime
 from tests.clock import SimulatedClock
-from tests.llm.test_real_calls import WireHost, environment
-from tests.llm.wire import OPENAI, Fail, Say, Wire
+from tests.llm.test_real_calls import WireHost, environment, program
+from tests.llm.wire import OPENAI, Call, Fail, Say, Wire
 
 from .agents import types, weather
 
@@ -50,16 +50,47 @@ def test_tools_in_text_format(tmp_path: Path) -> None:
     answers = (Say(asks), Fail(503), Say("<user_response>Sunny.</user_response>\n<done>##DONE##</done>"))
     with Wire(OPENAI, *answers) as wire:
         with SessionRuntime("memory:", agents=loops_on(wire, tmp_path)) as runtime:
-            runtime.create(AgentDef("a", model="acme/m-1"), id="s")
+            runtime.create(AgentDef("a", model="acme/m-1", options={"tool_format": "text"}), id="s")
             shown: list[str] = []
             result = runtime.send("s", "hi", stream=shown.append)
-            assert (result.text, result.steps, shown) == ("Sunny.", 2, ["Sunny."])
+            assert (result.text, result.steps, "".join(shown)) == ("Sunny.", 2, "Sunny.")
+            assert len(shown) > 1
             assert "sunny in Rome, 2" in runtime.get("s").messages()[2]["content"]
             retried = [
                 event.data for event in runtime.get("s").events() if event.type == "escalation_retried"
             ]
             assert [(each["scope"], each["agent_id"]) for each in retried] == [("model", "a")]
         assert "declare function weather" in wire.requests[0].body["messages"][0]["content"]
+
+
+def test_tools_go_natively_to_a_server_of_ones_own(tmp_path: Path) -> None:
+    with Wire(OPENAI, Say(calls=(Call("weather", '{"city": "Rome"}'),)), Say("Sunny.")) as wire:
+        with SessionRuntime("memory:", agents=loops_on(wire, tmp_path)) as runtime:
+            runtime.create(AgentDef("a", model="acme/m-1"), id="s")
+            assert [event.text for event in runtime.stream("s", "hi")][:-1] == ["Sunn", "y."]
+        assert wire.requests[0].body["tools"][0]["function"]["name"] == "weather"
+
+
+def test_a_programs_loop_has_the_same_default(tmp_path: Path) -> None:
+    with Wire(OPENAI, Say("Sunny.")) as wire:
+        loop = """
+            let tools = tool_define(tool_registry(), "look", "", {parameters: {}, handler: { args -> "" }})
+            println(agent_loop("hi", nil, {model: "m-1", tools: tools}).tools.mode)
+            agent_loop("hi", nil, {model: "m-1", tools: tools, tool_format: "text"})
+        """
+        assert program(wire, tmp_path, loop) == "native\n"
+        assert ["tools" in request.body for request in wire.requests] == [True, False]
+
+
+def test_a_server_that_refuses_tools_says_what_to_do(tmp_path: Path) -> None:
+    with Wire(OPENAI, Fail(400, "m-1 does not support tools")) as wire:
+        runtime = SessionRuntime("memory:", agents=loops_on(wire, tmp_path))
+        runtime.create(AgentDef("a", model="acme/m-1"), id="s")
+        with runtime, pytest.raises(CallError) as caught:
+            runtime.send("s", "hi")
+    assert 'tool_format: "text"' in caught.value.message
+    assert "harn.toml:\n\n[[capabilities.provider.acme]]" in caught.value.message
+    assert "native_tools = false" in caught.value.message
 
 
 def test_one_factory_in_both_faces(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from harnpy.agent.loop.loop import run_loop
 from harnpy.agent.runtime import Runtime
 from harnpy.agent.tool_registry import ToolFailure
-from harnpy.llm.errors import CallError
+from harnpy.llm.errors import CallError, NobodyListens
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
 from harnpy.session import SessionRegistry
@@ -91,3 +91,28 @@ def test_a_model_is_waited_for_longer_and_longer(options: dict[str, Any], waits:
     with pytest.raises(CallError, match="busy"):
         run_loop(Runtime(models, SessionRegistry()), "go", None, {"provider": "silent", **options})
     assert slept == [pytest.approx(wait) for wait in waits]
+
+
+def test_a_long_wait_is_told() -> None:
+    told: list[str] = []
+    models = models_with({}, sleep=lambda seconds: None, provided={"silent": Silent()}, write_err=told.append)
+    for backoff in (2000, 100):
+        options = {"provider": "silent", "llm_backoff_ms": backoff}
+        with pytest.raises(CallError, match="busy"):
+            run_loop(Runtime(models, SessionRegistry()), "go", None, options)
+    assert told == [
+        "warning: model: busy; retry 1 of 2 in 4 s\n",
+        "warning: model: busy; retry 2 of 2 in 8 s\n",
+    ]
+
+
+def test_nobody_waits_for_a_server_that_is_not_running() -> None:
+    class Gone:
+        def complete(self, request: Request) -> Reply:
+            raise NobodyListens("transient_network", "gone: connection refused by localhost:1")
+
+    slept: list[float] = []
+    models = models_with({}, sleep=slept.append, provided={"gone": Gone()})
+    with pytest.raises(CallError, match="refused"):
+        run_loop(Runtime(models, SessionRegistry()), "go", None, {"provider": "gone"})
+    assert slept == []

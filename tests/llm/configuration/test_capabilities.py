@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,15 @@ from hypothesis import strategies as st
 
 from harnpy.faults import OptionError
 from harnpy.formats.dicts import Options
-from harnpy.llm.configuration.capabilities import NOTHING, Capabilities, model_version
+from harnpy.formats.toml import parse_toml
+from harnpy.llm.configuration.capabilities import (
+    NOTHING,
+    Capabilities,
+    Rule,
+    model_version,
+    read_rules,
+    row_of,
+)
 from harnpy.llm.request import Request, check_gates
 
 number = st.integers(0, 999)
@@ -65,12 +74,39 @@ def test_native_tools_must_be_taken(tool_format: str, tools: Any, can: Capabilit
     request = Request(messages=[], system=None, provider="p", model="m", tool_format=tool_format)
     options = Options({"tools": tools})
     if passes:
-        check_gates(options, request, can)
+        check_gates(options, request, can, "/p/harn.toml")
         return
     with pytest.raises(
         OptionError, match=r"^option `tools` is not supported by `m` \(provider `p`\)\. Leave"
-    ):
-        check_gates(options, request, can)
+    ) as caught:
+        check_gates(options, request, can, "/p/harn.toml")
+    _, _, row = caught.value.message.partition("put this in /p/harn.toml:\n\n")
+    assert parse_toml(row) == {
+        "capabilities": {"provider": {"p": [{"model_match": "m", "native_tools": True}]}}
+    }
+
+
+def test_a_row_says_all_that_is_known_and_can_be_pasted() -> None:
+    can = Capabilities(thinking_modes=("enabled",), vision_supported=True, max_tools=3)
+    row = row_of("my server", "a/b", can)
+    read = read_rules(parse_toml(row)["capabilities"], "").rows["my server"][0]
+    assert replace(read, model_match="") == Rule(model_match="", **asdict(can))
+
+
+def test_own_servers_take_tools_unless_a_row_denies_it(world: Any) -> None:
+    own = '[providers.mine]\nbase_url = "http://127.0.0.1:1/v1"\n'
+    row = '[[capabilities.provider.mine]]\nmodel_match = "plain-*"\n'
+    known = world(files={"/c": own + row}, HARN_PROVIDERS_CONFIG="/c").config
+    assert known.capabilities.of("mine", "any").native_tools
+    assert not known.capabilities.of("mine", "plain-1").native_tools
+    assert not known.capabilities.of("mine", "any").is_blind
+    formats = [known.known_models.tool_format(model, "mine") for model in ("any", "plain-1")]
+    assert formats == ["native", "text"]
+    assert [known.capabilities.is_assumed("mine", model) for model in ("any", "plain-1")] == [True, False]
+    project = {"/p/harn.toml": row.replace("plain-*", "any") + "audio = true", "/c": own + row}
+    both = world(files=project, HARN_PROVIDERS_CONFIG="/c").config.capabilities
+    assert both.of("mine", "any").audio
+    assert not both.of("mine", "plain-1").native_tools
 
 
 def test_the_format_of_a_request_is_the_callers_or_the_models(world: Any) -> None:

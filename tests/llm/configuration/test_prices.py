@@ -138,6 +138,7 @@ def test_the_price_of_a_model_at_a_provider(
         auth_style = "none"
         [providers.guarded]
         base_url = "http://localhost:4000/v1"
+        auth_envs = ["GUARD"]
         [providers.flat]
         base_url = "https://flat.example/v1"
         cost_per_1k_in = 0.002

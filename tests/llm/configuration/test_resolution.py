@@ -135,6 +135,39 @@ def test_while_mocks_are_queued_the_default_provider_needs_no_key(world: Any) ->
     assert (request.provider, models.ask(request).text) == ("anthropic", "x")
 
 
+@pytest.mark.parametrize(
+    ("entry", "needs"),
+    [
+        ('base_url = "http://127.0.0.1:9/v1"', False),
+        ('base_url = "localhost:9"', False),
+        ('base_url = "http://[::1]:9"\nauth_envs = ["MINE_KEY"]', True),
+        ('base_url = "http://127.0.0.1:9"\nauth_style = "bearer"', True),
+        ('base_url = "http://10.0.0.1:9"', True),
+        ('base_url = "http://10.0.0.1:9"\nauth_style = "none"', False),
+    ],
+)
+def test_a_server_on_this_machine_needs_no_key(world: Any, entry: str, needs: bool) -> None:
+    models = world(files={"/c": f"[providers.mine]\n{entry}"}, HARN_PROVIDERS_CONFIG="/c")
+    known = models.config.known_providers
+    assert known.available("mine") is not needs
+    if needs:
+        return
+    config = known.configuration("mine")
+    assert config.headers() == {}
+    assert config.base_url.startswith("http://")
+
+
+def test_the_text_for_a_missing_key_that_may_not_be_needed(world: Any) -> None:
+    entry = '[providers.mine]\nbase_url = "http://10.0.0.1:9"'
+    models = world(files={"/c": entry}, HARN_PROVIDERS_CONFIG="/c")
+    with pytest.raises(OptionError) as caught:
+        models.request("hi", None, models.options({"provider": "mine"}))
+    assert caught.value.message.startswith(
+        'Missing API key: set api_key or auth_envs of [providers.mine], or auth_style = "none" there if the '
+        "server needs no key (provider 'mine', configured by /c; "
+    )
+
+
 def test_the_text_for_a_missing_key(world: Any) -> None:
     models = world()
     with pytest.raises(OptionError) as caught:
@@ -163,7 +196,7 @@ def test_what_that_text_advises_works(world: Any, env: dict[str, str], options: 
 
 def test_a_provider_without_a_variable_is_told_where_its_key_goes(world: Any) -> None:
     models = world(files={"/c": '[providers.acme]\nbase_url = "https://a"'}, HARN_PROVIDERS_CONFIG="/c")
-    with pytest.raises(OptionError, match=r"set api_key or auth_envs of \[providers.acme\] "):
+    with pytest.raises(OptionError, match=r"set api_key or auth_envs of \[providers.acme\], or "):
         models.request("hi", None, models.options({"provider": "acme"}))
 
 

@@ -854,7 +854,28 @@ def test_nobody_listens(protocol: str) -> None:
         asyncio.run(_complete(provider))
     error = caught.value
     assert (error.category, error.reason) == ("transient_network", "network_error")
-    assert error.message == f"acme: connection refused by 127.0.0.1:{wire.port}"
+    assert error.message == f"acme: connection refused by 127.0.0.1:{wire.port}: no server is running there"
+    assert error.is_final  # waiting for it would take long, and end the same
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("piece", [1, 4, 100])
+@pytest.mark.parametrize(
+    ("said", "thinking", "text"),
+    [
+        ("<think>\nhm, a < b</think>\n\nYes.", "\nhm, a < b", "Yes."),
+        (" \n<think></think>Yes. </think>", None, "Yes. </think>"),
+        ("a <think>b</think>", None, "a <think>b</think>"),
+        ("<thi", None, "<thi"),
+        ("<b>Yes</b>", None, "<b>Yes</b>"),
+    ],
+)
+def test_reasoning_in_the_text_is_told_apart(
+    said: str, thinking: str | None, text: str, piece: int, stream: bool
+) -> None:
+    with Wire(OPENAI, Say(said, piece=piece)) as wire:
+        reply = ask(wire, request(stream=stream))
+    assert (reply.text, reply.thinking) == (text, thinking)
 
 
 async def _complete(provider: Any) -> Reply:

@@ -19,6 +19,8 @@ from harnpy.llm.request import Request
 from harnpy.serve.acp import Stdio
 from harnpy.serve.acp_updates import Updates, content_of
 from harnpy.session import InvalidArgument, Session, SessionRuntime
+from harnpy.session.messages import feedback
+from harnpy.session.transfer.formats import export
 from tests.agent.factory.agents import Provider, said
 from tests.mcp.programs import SERVERS
 from tests.serve.acp.editor import CLERK, Desk, Editor, desk
@@ -327,3 +329,14 @@ def test_content_of_prompts_and_what_messages_show() -> None:
         "agent_message_chunk",
     ]
     assert (shown[0].entries[0].content, shown[0].entries[0].status) == ("count", "in_progress")
+
+
+def test_what_the_loop_tells_its_model_is_no_prompt_of_the_users() -> None:
+    session = Session()
+    session.append_message({"role": "user", "content": "Hi"})
+    session.append_message(feedback("protocol_violation", "Stray text"))
+    session.append_message({"role": "assistant", "content": "Hello"})
+    shown = [update.session_update for update in Updates().past(session.events(types=["message_added"]))]
+    assert shown == ["user_message_chunk", "agent_message_chunk"]
+    page = export(session, "markdown")
+    assert (page.count("User"), page.count("Runtime")) == (1, 1)
