@@ -317,3 +317,21 @@ def test_tests_import_what_lies_beside_them(harnpy: Command, project) -> None:
     )
     done = harnpy("test")
     assert "2 passed" in done.stdout, done.stdout
+
+
+def test_a_declared_server_starts_beside_the_manifest_and_is_heard_by_the_test(
+    in_process: Command, project, trusted: None
+) -> None:
+    """A server that doesn't start: the test says why, and has what the server wrote."""
+    why = "MCP: server closed connection: no such weather"
+    project(
+        {
+            "harn.toml": '[[mcp]]\nname = "weather"\ncommand = ["sh", "weather.sh"]\n',
+            "weather.sh": "echo starting >&2\necho no such weather >&2\n",
+            "tests/a.harn": 'pipeline test_weather(task) { mcp_call(mcp.weather, "today") }',
+        }
+    )
+    done = in_process("test")
+    assert f"error: Runtime error: mcp.weather isn't connected: {why} " in done.stdout
+    assert "          starting\n" in done.stdout.partition("        output:\n")[2]
+    assert done.stderr == ""
