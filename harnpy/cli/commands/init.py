@@ -18,6 +18,8 @@ from harnpy.project import MANIFEST
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 _SHARED = "shared"
+_CI = """For CI, .github/workflows/harn.yml installs what the repository's variable HARNPY names
+(git+https://…, or a wheel's address), or else `harnpy` from PyPI, where there is no release yet."""
 #: What the manifests of templates are called, for which the directory's name stands in a project.
 _PLACEHOLDER = "my-project"
 #: Replies of a model for `main.harn`, in the templates whose program asks one.
@@ -56,6 +58,7 @@ def _make(directory: str | None, template: str) -> int:
     say("\nNext:")
     for command in next_commands(template, directory):
         say(f"  {one_line(command)}")
+    say(f"\n{_CI}")
     return OK
 
 
