@@ -188,10 +188,10 @@ def import_sessions(
     other tools' formats do by default and can alone; `ERROR`, which is the default of the others, `SKIP` or
     `RENAME`. A file is imported as a whole or not at all; with ``partial``, lines that can't be read are
     losses. ``prefix`` is what the ids of other tools' sessions begin with, in the place of the tool's name:
-    with an empty one they are the tool's own. A bad file is in the report and keeps none of the others out. ``strict``: raise `TransferError`
-    when something of harnpy's, Canto's, Agently's or Cognesy's files can't be read, before any of them is
-    stored. Raises it for an unknown format or option, too. ``progress`` is told before each file of another
-    tool how many bytes of such files are done, and of how many.
+    with an empty one they are the tool's own. A bad file is in the report and keeps none of the others out.
+    ``strict``: raise `TransferError` when something of harnpy's, Canto's, Agently's or Cognesy's files can't
+    be read, before any of them is stored. Raises it for an unknown format or option, too. ``progress`` is
+    told before each file of another tool how many bytes of such files are done, and of how many.
     """
     if format != AUTO and format not in (*TOOLS, *READ):
         format_called(format)

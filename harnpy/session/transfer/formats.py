@@ -323,7 +323,7 @@ def parsed_conversation(conversation: foreign.Conversation) -> Parsed:
 
 
 def renamed(id: str, prefix: str | None) -> str:
-    """Return the id of another tool's session with ``prefix`` in the place of the tool's name, None: as is."""
+    """Return the id of another tool's session, with a ``prefix`` in the place of the tool's name."""
     tools = (f"{name}-" for name in (*(format.name for format in FORMATS), *READ))
     tool = next((tool for tool in tools if id.startswith(tool)), "")
     return id if prefix is None else prefix + id.removeprefix(tool)
