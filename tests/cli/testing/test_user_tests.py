@@ -218,10 +218,14 @@ def test_a_compile_error_fails_its_tests(harnpy: Command, project) -> None:
 
 
 def test_a_timeout(harnpy: Command, project) -> None:
-    project({"x.harn": "pipeline test_slow(t) { while true { } }\npipeline test_fast(t) { 1 }"})
+    """The call that was running is named, one that waits, too."""
+    waits = "fn wait() {\n  sleep(1h)\n}\npipeline test_waits(t) { wait() }\n"
+    project({"x.harn": waits + "pipeline test_slow(t) { while true { } }\npipeline test_fast(t) { 1 }"})
     done = harnpy("test", "x.harn", "--timeout", "200")
-    assert "  FAIL  test_slow [x.harn]\n        timed out after 200ms\n" in done.stdout
-    assert "2 total" in done.stdout, "the run goes on after a timeout"
+    slow = "        timed out after 200ms\n          --> x.harn:"
+    assert f"  FAIL  test_waits [x.harn]\n{slow}2:3\n" in done.stdout
+    assert f"  FAIL  test_slow [x.harn]\n{slow}5:" in done.stdout
+    assert "3 total" in done.stdout, "the run goes on after a timeout"
 
 
 def test_leaving_with_a_status_is_a_failure(harnpy: Command, project) -> None:
