@@ -52,7 +52,7 @@ def result(value: Any, returns: Schema | None) -> Result:
 
 
 def failure(error: Exception) -> str:
-    """Return what a model reads of a call that failed: of a thrown error its message, else what was thrown."""
+    """Return what a model reads of a call that failed: a thrown error's message, else what was thrown."""
     match error.value if isinstance(error, Thrown) else str(error):
         case {"name": str(), "category": str(), "message": str(message)}:
             return message
