@@ -100,10 +100,56 @@ def test_harn_snippet(
         assert outcome.output == snippet.output
 
 
+#: Sections that readers copy alone, by page: the heading's level, and where the part with them begins.
+ALONE = {"adapters.md": ("## ", ""), "import.md": ("### ", "## Move an app\n")}
+#: Sections that look at what another one has stored, which they name.
+_AFTER = {"What a store has": "LangGraph"}
+
+
+def sections() -> list[Any]:
+    """The line ranges of what runs to run a section that is copied alone."""
+    found = []
+    for name, (level, start) in ALONE.items():
+        text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        first = text.count("\n", 0, text.index(start)) if start else 0
+        lines = text.split("\n")
+        heads = [n for n, line in enumerate(lines, 1) if n > first and line.startswith(level)]
+        parts = {
+            lines[head - 1].removeprefix(level): range(head, end)
+            for head, end in zip(heads, [*heads[1:], len(lines) + 1], strict=True)
+        }
+        for title, lines_of in parts.items():
+            needed = [parts[_AFTER[title]], lines_of] if title in _AFTER else [lines_of]
+            found.append(pytest.param(ROOT / "docs" / name, needed, id=f"{name}:{title}"))
+    return found
+
+
+@pytest.mark.parametrize(("page", "lines"), sections())
+def test_a_section_runs_alone(
+    page: Path,
+    lines: list[range],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    python_snippets(page, tmp_path, monkeypatch, capsys, lines)
+
+
 @pytest.mark.parametrize("page", PYTHON_PAGES, ids=lambda page: page.name)
 def test_python_snippets(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    python_snippets(page, tmp_path, monkeypatch, capsys)
+
+
+def python_snippets(
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    lines: list[range] | None = None,
+) -> None:
+    """Run the blocks of a page, or those in ``lines``, as one program."""
     monkeypatch.chdir(tmp_path)
     # A page may set it, once in a process.
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", None)
@@ -112,6 +158,8 @@ def test_python_snippets(
     missing = []
     for snippet in snippets(page):
         if snippet.language != "python" or _FILE.match(snippet.code):
+            continue
+        if lines is not None and not any(snippet.line in part for part in lines):
             continue
         # Blank lines in front make the line numbers of a traceback those of the page.
         code = compile("\n" * (snippet.line - 1) + snippet.code, str(page), "exec")

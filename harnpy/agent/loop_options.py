@@ -40,10 +40,19 @@ _SERVER = OptionTable("""
     command: string | list — its program, or a list with the arguments
     args: list — arguments of the program
     env: dict — variables of the program, besides ours
+    cwd: string — the directory that the program runs in
+    quiet: bool = false — don't show what the program writes to stderr
     url: string — where a server over HTTP is
     auth_token: string — what it is sent as bearer token
     protocol_version: string — the version of the protocol; the newest that the server speaks by default
     proxy_server_name: string — what a proxy in between knows the server by
+""")
+
+#: A table `[[mcp]]` of harn.toml.
+DECLARED_SERVER = _SERVER + OptionTable("""
+    lazy: bool = false — start it when it is used
+    card: string — the file or URL of its card
+    keep_alive_ms: int = 0 — how long it stays when nobody uses it
 """)
 
 LEDGER = OptionTable(

@@ -34,11 +34,16 @@ _EXCERPT = 160
 
 
 def message_lines(message: dict[str, Any]) -> str:
-    """A message: its role, then its text, later lines indented."""
+    """A message: its role, then its text and its calls, later lines indented."""
+    content, calls = message.get("content"), message.get("tool_calls")
+    made = [*calls] if isinstance(calls, list) else []
+    if isinstance(content, list):
+        blocks = [block for block in content if _is_call(block)]
+        made += [] if made else blocks  # some messages have their calls in both forms
+        message = {**message, "content": [block for block in content if block not in blocks]}
     text = message_event(message, "")["text"]
-    calls = message.get("tool_calls")
-    if isinstance(calls, list) and calls:
-        text = "\n".join(filter(None, [text, *map(_call, calls)]))
+    if made:
+        text = "\n".join(filter(None, [text, *map(_call, made)]))
     elif not text and message.get("role") == "item":  # of the Agents SDK: reasoning, a call of its own tools
         text = short(compact_json({name: value for name, value in message.items() if name != "role"}))
     role = one_line(str(message.get("role", "")))
@@ -86,6 +91,10 @@ def excerpt(text: str, query: str) -> str:
     at = max(0, line.casefold().find(word) - _EXCERPT // 4)
     part = line[at : at + _EXCERPT]
     return ("…" if at else "") + part + ("…" if at + _EXCERPT < len(line) else "")
+
+
+def _is_call(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_use"
 
 
 def _call(call: Any) -> str:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from harnpy.world.egress import Egress
     from harnpy.world.files import Files
     from harnpy.world.http import Http
-    from harnpy.world.processes import Companion, Ended
+    from harnpy.world.processes import Companion, Ended, Heard
     from harnpy.world.random import Random
     from harnpy.world.streams import Streams
 
@@ -337,7 +337,13 @@ class RecordedProcesses:
     ) -> Ended:
         return await self._journal.waited(PROCESS, lambda: self._processes.run(argv, cwd, env, timeout))
 
-    async def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str] | None = None) -> Companion:
+    async def start(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str] | None = None,
+        heard: Heard | None = None,
+    ) -> Companion:
         raise NotDurable(
             f"a durable run can't talk to a process that it starts (`{argv[0]}`): it would not survive a "
             "restart; run it to its end, or reach the service by HTTP"

@@ -90,6 +90,8 @@ _OF_STORES = ("", "-wal", "-shm", "-journal", "-artifacts", "/artifacts")
 
 _YES = ("1", "true", "yes", "on")
 
+IN_CI = f"in CI, set {VARIABLE}=1 or pass --trust"
+
 
 class Manifest:
     """The manifest in ``root``, if there is one, and the links that lead the project's state out of it.
@@ -164,7 +166,7 @@ class Manifest:
         here = self._files.cwd()
         is_here = self._files.real_path(project_root(here, self._files) or here) == self.root
         command = "harnpy trust" if is_here else f"harnpy trust {quote(self.root)}"
-        return ManifestError(f"{needs_trust(keys)}: look at {path}, and run `{command}`", path)
+        return ManifestError(f"{needs_trust(keys)}: look at {path}, and run `{command}`; {IN_CI}", path)
 
     def decision(self) -> str:
         """Return the text by which the user's configuration holds that these parts are trusted."""

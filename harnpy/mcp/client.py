@@ -90,6 +90,8 @@ class Client:
         self._tools: dict[Any, Dict] = {}
         #: What the connection is begun with; once there was one, it isn't negotiated again.
         self._version = spec.protocol_version
+        #: Why the last attempt to connect failed.
+        self._failure = ""
         self._alone = LoopLock()
 
     def display(self) -> str:
@@ -104,11 +106,21 @@ class Client:
     def require_connection(self) -> None:
         """Raise `ConnectionFault` when the connection has ended, and not only with a run."""
         connection = self._connection
+        if connection is None and self._failure:
+            raise ConnectionFault(f"mcp.{self.name} isn't connected: {self._failure}")
         if connection is None or (connection.ended and not connection.interrupted):
             raise ConnectionFault(DISCONNECTED)
 
     async def connect(self) -> None:
         """Raises `NotStarted`, `ServerError` and `ConnectionFault`."""
+        try:
+            await self._connected()
+        except Exception as error:
+            self._failure = str(error)
+            raise
+        self._failure = ""
+
+    async def _connected(self) -> None:
         require_sdk()
         try:
             await self._connect(self._version)
@@ -144,6 +156,11 @@ class Client:
 
             return StreamableHttp(self.spec, self._http())
         raise ConnectionFault(_lacking(self.spec))
+
+    @property
+    def about(self) -> Dict:
+        """What the connected server says of itself."""
+        return {} if self._transport is None else self._transport.about
 
     def leave(self) -> None:
         """Begin to end the connection and the server's program, without waiting for it."""

@@ -134,7 +134,9 @@ class Connection(OfProcess):
             if error.code == CONNECTION_CLOSED and self._closing:
                 raise ConnectionFault(DISCONNECTED) from None
             if error.code == CONNECTION_CLOSED and self._transport.ended:
-                raise ServerLeft("MCP: server closed connection") from None
+                last = self._transport.last_words
+                said = f": {last}" if last else ""
+                raise ServerLeft(f"MCP: server closed connection{said}") from None
             text = f"MCP error ({error.code}): {error.error.message}"
             raise ServerError(text, error.code, failure) from None
 

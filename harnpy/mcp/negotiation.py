@@ -21,6 +21,7 @@ from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
     PROTOCOL_VERSION_META_KEY,
+    SERVER_INFO_META_KEY,
     UNSUPPORTED_PROTOCOL_VERSION,
 )
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
@@ -73,6 +74,7 @@ async def initialize(connection: Connection, transport: Transport, wanted: str |
     version = result.get("protocolVersion")
     if isinstance(version, str):
         transport.version = version
+    transport.about = as_dict(result.get("serverInfo"))
     await connection.notify("notifications/initialized")
 
 
@@ -99,6 +101,7 @@ async def _discovered(connection: Connection, transport: Transport) -> bool:
             raise ProbeFailed(str(error)) from None
         else:
             version = _newest(result.get("supportedVersions"))
+            transport.about = as_dict(as_dict(result.get("_meta")).get(SERVER_INFO_META_KEY))
             if version is not None:
                 transport.version = version
             return version is not None

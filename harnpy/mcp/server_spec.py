@@ -77,14 +77,17 @@ STDIO, HTTP = "stdio", "http"
 class ServerSpec:
     """``command`` and ``env`` belong to `STDIO`, ``url`` and what follows to `HTTP`.
 
-    ``env`` is added to our environment; ``proxy_server_name`` is what a proxy knows the server by. Without a
-    ``protocol_version`` it is the newest that the server speaks.
+    ``env`` is added to our environment; a relative ``cwd`` counts from the working directory. What a
+    ``quiet`` one writes to standard error isn't shown. ``proxy_server_name`` is what a proxy knows the server
+    by. Without a ``protocol_version`` it is the newest that the server speaks.
     """
 
     name: str
     transport: str = STDIO
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cwd: str = ""
+    quiet: bool = False
     url: str = ""
     auth_token: str | None = field(default=None, repr=False)
     proxy_server_name: str | None = None
@@ -108,6 +111,8 @@ def read_server_spec(given: Dict) -> ServerSpec:
         transport=options.string("transport") or STDIO,
         command=tuple(program + _texts(args)),
         env={name: display(value) for name, value in env.items()},
+        cwd=options.string("cwd") or "",
+        quiet=options.flag("quiet"),
         url=options.string("url") or "",
         auth_token=options.string("auth_token"),
         proxy_server_name=options.string("proxy_server_name"),

@@ -6,7 +6,8 @@ A server is started once and ended with the program.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+import os.path
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError, NamedFault
@@ -31,16 +32,20 @@ class Declared:
     lazy: bool = False
     card: str | None = None
     keep_alive_ms: int = 0
+    #: The directory of `harn.toml`, from which a relative card counts.
+    root: str = ""
 
 
-def read_declared(given: Dict) -> Declared:
-    """Return the server that a table of `harn.toml` describes."""
+def read_declared(given: Dict, root: str = "") -> Declared:
+    """Return the server that a table of the `harn.toml` in ``root`` describes: its paths count from there."""
     options = Options(given)
+    spec = read_server_spec(given)
     return Declared(
-        read_server_spec(given),
+        replace(spec, cwd=os.path.join(root, spec.cwd)),
         options.flag("lazy"),
         options.string("card"),
         options.count("keep_alive_ms", 0),
+        root,
     )
 
 
@@ -103,7 +108,10 @@ class Servers:
             self._places[declared.spec.name] = _Place(declared, self._client(declared.spec))
 
     async def connect_eager(self) -> dict[str, Client | Exception]:
-        """Connect to all that aren't lazy; return each one's client, or what its connection failed with."""
+        """Connect to all that aren't lazy; return each one's client, or what its connection failed with.
+
+        `client` returns also one that failed: using it says why.
+        """
         places = {name: place for name, place in self._places.items() if not place.declared.lazy}
         outcomes = await asyncio.gather(
             *(place.client.connect() for place in places.values()), return_exceptions=True
@@ -112,6 +120,10 @@ class Servers:
             name: outcome if isinstance(outcome, Exception) else place.client
             for (name, place), outcome in zip(places.items(), outcomes, strict=True)
         }
+
+    def client(self, name: str) -> Client:
+        """Return the client of a declared server, connected or not."""
+        return self._places[name].client
 
     def declared(self, name: str) -> Declared | None:
         place = self._places.get(name)
@@ -229,7 +241,8 @@ class Cards:
             )
         if declared.card is None:
             raise NamedFault(f"server '{target}' has no 'card' field in harn.toml")
-        return declared.card
+        card = declared.card
+        return card if _is_url(card) else os.path.join(declared.root, card)
 
     def _read(self, path: str) -> str:
         try:

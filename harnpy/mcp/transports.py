@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os.path
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -63,6 +64,10 @@ class Transport(Protocol):
     session: str | None
     version: str
     ended: bool
+    #: What a server that has ended said last, "" if nobody knows.
+    last_words: str
+    #: What the server says of itself: `name`, `version`.
+    about: Dict
 
     def open(self) -> AbstractAsyncContextManager[Streams]:
         """Return the streams of a new connection. What fails to answer a request is its error's ``data``."""
@@ -122,12 +127,15 @@ def write_message(message: JSONRPCMessage, **more: Any) -> str:
 
 
 class Stdio:
-    """Starts the program of ``spec`` in the working directory, with our environment and standard error."""
+    """Starts the program of ``spec`` with our environment; what it writes to standard error is written to
+    the program's."""
 
     def __init__(self, spec: ServerSpec, world: World) -> None:
         self.session: str | None = None
         self.version = ""
         self.ended = False
+        self.last_words = ""
+        self.about: Dict = {}
         self._spec = spec
         self._world = world
 
@@ -140,23 +148,31 @@ class Stdio:
         finally:
             await program.stop()
 
-    def _end(self) -> None:
-        self.ended = True
+    def _end(self, last_words: str) -> None:
+        self.ended, self.last_words = True, last_words
 
     async def _started(self) -> Companion:
         world, command, added = self._world, self._spec.command, self._spec.env
         env = {**world.environment.all(), **added} if added else None
+        files = world.unguarded.files
+        directory = os.path.join(files.cwd(), self._spec.cwd)
+        if self._spec.cwd and not files.is_dir(directory):
+            raise NotStarted(f"failed to spawn '{command[0]}': `cwd` {self._spec.cwd} is no directory")
         try:
-            return await world.processes.start(command, world.unguarded.files.cwd(), env)
+            return await world.processes.start(command, directory, env, self._heard)
         except (OSError, ValueError) as error:  # or a text that no program can be given
             reason = system_reason(error)
         raise NotStarted(f"failed to spawn '{command[0]}': {reason}")
+
+    def _heard(self, line: str) -> None:
+        if not self._spec.quiet:
+            self._world.unguarded.streams.write_err(line)
 
 
 class _Stream:
     """A stream as the SDK's dispatcher needs it: the program ends with the transport."""
 
-    def __init__(self, program: Companion, end: Callable[[], None]) -> None:
+    def __init__(self, program: Companion, end: Callable[[str], None]) -> None:
         self._program = program
         self._end = end
 
@@ -178,7 +194,7 @@ class _Output(_Stream):
             message = _stdio_message(line)
             if message is not None:
                 return message
-        self._end()
+        self._end(await self._program.last_words())
         raise EndOfStream
 
     def __aiter__(self) -> _Output:
@@ -196,7 +212,7 @@ class _Input(_Stream):
         try:
             await self._program.write(write_message(item.message).encode("utf-8", "surrogatepass") + b"\n")
         except ConnectionError:
-            self._end()
+            self._end(await self._program.last_words())
             raise BrokenResourceError from None
 
 
@@ -241,6 +257,8 @@ class StreamableHttp:
         self.session: str | None = None
         self.version = ""
         self.ended = False
+        self.last_words = ""
+        self.about: Dict = {}
         self._spec = spec
         self._http = http
 

@@ -52,8 +52,12 @@ def result(value: Any, returns: Schema | None) -> Result:
 
 
 def failure(error: Exception) -> str:
-    """Return what a model reads of a call that failed: of a throw the thrown value."""
-    return display(error.value) if isinstance(error, Thrown) else str(error)
+    """Return what a model reads of a call that failed: a thrown error's message, else what was thrown."""
+    match error.value if isinstance(error, Thrown) else str(error):
+        case {"name": str(), "category": str(), "message": str(message)}:
+            return message
+        case value:
+            return display(value)
 
 
 def is_object(schema: Schema) -> bool:

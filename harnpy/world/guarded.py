@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from harnpy.world.files import Files
     from harnpy.world.host import People
     from harnpy.world.http import Http, Listening
-    from harnpy.world.processes import Companion, Ended, Processes
+    from harnpy.world.processes import Companion, Ended, Heard, Processes
     from harnpy.world.streams import Streams
 
 
@@ -152,9 +152,15 @@ class GuardedProcesses:
         cwd, env = self._admitted(argv, cwd, env)
         return await self._processes.run(argv, cwd, env, timeout)
 
-    async def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str] | None = None) -> Companion:
+    async def start(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str] | None = None,
+        heard: Heard | None = None,
+    ) -> Companion:
         cwd, env = self._admitted(argv, cwd, env)
-        return await self._processes.start(argv, cwd, env)
+        return await self._processes.start(argv, cwd, env, heard)
 
     def _admitted(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str] | None

@@ -20,10 +20,12 @@ from harnpy.faults import TooLarge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Protocol
 
     Variables = Mapping[str, str]
+    #: Is told a line, with its end if it has one.
+    Heard = Callable[[str], object]
 
     class Processes(Protocol):
         async def run(
@@ -35,10 +37,13 @@ if TYPE_CHECKING:
             be started, `TooLarge` when it writes too much.
             """
 
-        async def start(self, argv: Sequence[str], cwd: str, env: Variables | None = None) -> Companion:
+        async def start(
+            self, argv: Sequence[str], cwd: str, env: Variables | None = None, heard: Heard | None = None
+        ) -> Companion:
             """Start a program that we talk to while it runs, and that never outlives us.
 
-            ``env`` is its whole environment, None for ours. Raises OSError when it can't be started.
+            ``env`` is its whole environment, None for ours; ``heard`` is told what it writes to standard
+            error, which otherwise is ours. Raises OSError when it can't be started.
             """
 
 # What a program of the system writes, read to its end; a program that writes without end is refused.
@@ -97,18 +102,22 @@ PATIENCE = 1.0
 _GUARD = ("/bin/sh", "-c", "trap '' HUP INT TERM; read -r _; kill -KILL 0")
 
 
-async def start_companion(argv: Sequence[str], cwd: str, env: Mapping[str, str] | None = None) -> Companion:
-    """Start a program in a process group of its own; it writes to our standard error.
+async def start_companion(
+    argv: Sequence[str], cwd: str, env: Mapping[str, str] | None = None, heard: Heard | None = None
+) -> Companion:
+    """Start a program in a process group of its own.
 
-    ``env`` is its whole environment, None for ours. Raises OSError when it can't be started.
+    ``env`` is its whole environment, None for ours; ``heard`` is told the lines that it writes to standard
+    error, which otherwise is ours. Raises OSError when it can't be started.
     """
+    told = None if heard is None else PIPE
     guard = Popen(_GUARD, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, process_group=0)
     try:
-        program = Popen(argv, stdin=PIPE, stdout=PIPE, cwd=cwd, env=env, process_group=guard.pid)
+        program = Popen(argv, stdin=PIPE, stdout=PIPE, stderr=told, cwd=cwd, env=env, process_group=guard.pid)
     except BaseException:
         _kill_group(guard)
         raise
-    companion = Companion(program, guard)
+    companion = Companion(program, guard, heard)
     try:
         await companion.open()
     except BaseException:
@@ -123,7 +132,7 @@ class Companion:
     It is no subprocess of asyncio's: there, a start that is cancelled may wait without end.
     """
 
-    def __init__(self, program: Popen[bytes], guard: Popen[bytes]) -> None:
+    def __init__(self, program: Popen[bytes], guard: Popen[bytes], heard: Heard | None = None) -> None:
         self.pid = program.pid
         self._program = program
         self._guard = guard
@@ -132,6 +141,7 @@ class Companion:
         self._output = StreamReader(MOST_LINE)
         self._input: StreamWriter | None = None
         self._reading: asyncio.ReadTransport | None = None
+        self._errors = None if heard is None else _Errors(heard)
         Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
@@ -149,6 +159,9 @@ class Companion:
             lambda: StreamReaderProtocol(StreamReader()), program.stdin
         )
         self._input = StreamWriter(writing, flow, None, loop)
+        errors = self._errors
+        if errors is not None:
+            await loop.connect_read_pipe(lambda: errors, program.stderr)
 
     async def write(self, line: bytes) -> None:
         """Send a line. Raises ConnectionError when the program reads no more."""
@@ -163,6 +176,13 @@ class Companion:
         except ValueError:
             return b""
 
+    async def last_words(self) -> str:
+        """Return the last line that it has written to standard error, for one whose output has ended."""
+        if self._errors is None:
+            return ""
+        await self._errors.wait()
+        return self._errors.last
+
     async def stop(self) -> None:
         """End the program and its group: politely at first, at once when we are cancelled."""
         assert self._input is not None
@@ -171,6 +191,9 @@ class Companion:
             if not await self._ends():
                 os.killpg(self._guard.pid, SIGTERM)
                 await self._ends()
+            if self._errors is not None:
+                _kill_group(self._guard)  # so that nothing more is written
+                await self._errors.wait()
         finally:
             self.kill()
             await self._exited.wait()
@@ -187,14 +210,58 @@ class Companion:
                 writing.close()
         if self._reading is not None:
             self._reading.close()
-        for pipe in (self._program.stdin, self._program.stdout):
-            assert pipe is not None
-            pipe.close()
+        if self._errors is not None:
+            self._errors.close()
+        for pipe in (self._program.stdin, self._program.stdout, self._program.stderr):
+            if pipe is not None:
+                pipe.close()
 
     async def _ends(self) -> bool:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._exited.wait(), PATIENCE)
         return self._exited.is_set()
+
+
+class _Errors(asyncio.Protocol):
+    """What a companion writes to standard error, told line by line; ``last`` is the last line that says
+    something."""
+
+    def __init__(self, heard: Heard) -> None:
+        self.last = ""
+        self._heard = heard
+        self._rest = b""
+        self._ended = asyncio.Event()
+        self._transport: asyncio.BaseTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._tell(line + b"\n")
+        if len(self._rest) > _CHUNK:  # a line without an end is told in pieces
+            self._tell(self._rest)
+            self._rest = b""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._rest:
+            self._tell(self._rest)
+        self._ended.set()
+
+    def _tell(self, line: bytes) -> None:
+        text = line.decode("utf-8", "replace")
+        self.last = text.strip() or self.last
+        self._heard(text)
+
+    async def wait(self) -> None:
+        """Wait until all is told, a moment only: a process that left the group may hold the pipe open."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._ended.wait(), PATIENCE)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
 
 
 def _kill_group(guard: Popen[bytes]) -> None:
@@ -231,8 +298,10 @@ class RealProcesses:
         finally:
             child.stop()
 
-    async def start(self, argv: Sequence[str], cwd: str, env: Variables | None = None) -> Companion:
-        return await start_companion(argv, cwd, env)
+    async def start(
+        self, argv: Sequence[str], cwd: str, env: Variables | None = None, heard: Heard | None = None
+    ) -> Companion:
+        return await start_companion(argv, cwd, env, heard)
 
 
 class _Child:

@@ -33,7 +33,8 @@ def test_our_own_report_reads_back(results: list[Result]) -> None:
         if result.status == "pass":
             assert (case["status"], case["message"]) == ("passed", None)
         else:
-            assert (case["status"], case["message"]) == ("failed", f"test failed\n{result.detail}".strip())
+            first = result.detail if result.detail not in ("", f"{result.name}:") else "test failed"
+            assert (case["status"], case["message"]) == ("failed", f"{first}\n{result.detail}".strip())
 
 
 @pytest.mark.parametrize(

@@ -133,8 +133,8 @@ def test_the_directory_is_named_where_another_one_is_meant(at: At, outside: Path
     (project / "harn.toml").write_text('[[mcp]]\nname = "shop"\ncommand = "touch"\n')
     (project / "main.harn").touch()
     from_elsewhere = at(outside, "run", str(project / "main.harn")).stderr
-    assert f"and run `harnpy trust {quote(str(project))}`\n" in from_elsewhere
-    assert "and run `harnpy trust`\n" in at(project, "run", "main.harn").stderr
+    assert f"and run `harnpy trust {quote(str(project))}`; in CI" in from_elsewhere
+    assert "and run `harnpy trust`; in CI" in at(project, "run", "main.harn").stderr
     at(project, "trust")
     project.rename("moved")
     assert at(outside, "trust", "--list").stdout == f"{project} (is gone)\n"

@@ -76,11 +76,12 @@ def test_eager_servers_are_a_global_and_lazy_ones_start_on_demand(tmp_path: Path
         mcp_disconnect(mcp.eager)
         println(mcp_call(mcp_ensure_active("eager"), "add", {a: 5}))
         println(caught({ -> mcp_ensure_active("broken") }))
+        println(caught({ -> mcp_call(mcp.broken, "add", {a: 6}) }))
     """
     broken = "failed to spawn 'no-such-program': No such file or directory (os error 2)"
     for _ in range(2):  # each program has its own
         assert project.run(source) == [
-            "{eager: <mcp_client:eager>}",
+            "{broken: <mcp_client:broken>, eager: <mcp_client:eager>}",
             "1",
             "[[broken, false, 1, nil], [eager, true, 1, nil], [lazy, false, 0, card.json]]",
             "2",
@@ -90,6 +91,7 @@ def test_eager_servers_are_a_global_and_lazy_ones_start_on_demand(tmp_path: Path
             "Runtime error: MCP client is disconnected",
             "5",
             f"mcp_ensure_active: {broken}",
+            f"Runtime error: mcp.broken isn't connected: {broken}",
         ]
         assert "".join(project.err).splitlines() == [
             "[harn] mcp: connected to 'eager'",
@@ -181,12 +183,61 @@ def test_skills_hold_the_servers_that_they_require(tmp_path: Path) -> None:
         ),
         ("[[mcp]]\nname = 'x'\nargs = 'a b'", "failed to read MCP servers: MCP `args` must be a list"),
         ("[[mcp]\nname", "failed to read MCP servers: .*line 1"),
+        (
+            "[[mcp]]\nname = 'x'\ncomand = 'x'",
+            r"failed to read MCP servers: \[\[mcp\]\] has no key 'comand' \(did you mean 'command'\? ",
+        ),
     ],
 )
 def test_a_manifest_that_can_not_be_read(tmp_path: Path, manifest: str, message: str) -> None:
     project = Project(tmp_path, manifest)
     with pytest.raises(ManifestError, match=message):
         project.run("")
+
+
+@pytest.mark.parametrize("cwd", ["", 'cwd = "servers"', 'cwd = "ABSOLUTE"'])
+def test_a_server_runs_beside_its_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cwd: str) -> None:
+    """Whatever the working directory is: `cwd` and `card`, too, count from the manifest's directory."""
+    servers, elsewhere = tmp_path / "servers", tmp_path / "elsewhere"
+    servers.mkdir()
+    elsewhere.mkdir()
+    (servers if cwd else tmp_path).joinpath("server.py").write_bytes((SERVERS / "raw.py").read_bytes())
+    (tmp_path / "card.json").write_text('{"of": "s"}')
+    monkeypatch.chdir(elsewhere)
+    manifest = (
+        f'[[mcp]]\nname = "s"\ncommand = "{sys.executable}"\nargs = ["server.py"]\ncard = "card.json"\n'
+    )
+    project = Project(tmp_path, manifest + cwd.replace("ABSOLUTE", str(servers)))
+    lines = project.run('println(mcp_call(mcp.s, "add", {a: 1}))\nprintln(mcp_server_card("s"))')
+    assert lines == ["1", "{of: s}"]
+
+
+def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    project = Project(tmp_path, f'[[mcp]]\nname = "s"\ncommand = "{sys.executable}"\ncwd = "far"')
+    lines = project.run('println(caught({ -> mcp_call(mcp.s, "add", {a: 1}) }))')
+    assert lines == [
+        f"Runtime error: mcp.s isn't connected: failed to spawn '{sys.executable}': "
+        f"`cwd` {tmp_path / 'far'} is no directory"
+    ]
+
+
+def test_what_a_server_said_last_is_why_it_is_not_connected(tmp_path: Path) -> None:
+    """What it writes to standard error is written to the program's, unless it is quiet."""
+    script = "echo starting >&2; echo no weather today >&2; exit 1"
+    manifest = "".join(
+        f"[[mcp]]\nname = '{name}'\ncommand = ['sh', '-c', '{script}']\n{more}\n"
+        for name, more in (("weather", ""), ("calm", "quiet = true"))
+    )
+    project = Project(tmp_path, manifest)
+    why = "MCP: server closed connection: no weather today"
+    lines = project.run('for s in [mcp.weather, mcp.calm] { println(caught({ -> mcp_call(s, "today") })) }')
+    assert lines == [f"Runtime error: mcp.{name} isn't connected: {why}" for name in ("weather", "calm")]
+    told = "".join(project.err).splitlines()
+    assert [line for line in told if line.startswith("warning")] == [
+        f"warning: mcp: failed to connect to '{name}': {why}" for name in ("weather", "calm")
+    ]
+    assert set(told[:-2]) == {"starting", "no weather today"}
+    assert told.count("starting") == 2  # it is started once more for the handshake; the quiet one isn't heard
 
 
 def test_the_project_of_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import uvicorn
 
+from harnpy import Vm
 from harnpy.mcp.client import Client
 from harnpy.mcp.server_spec import ConnectionFault, ServerError, ServerSpec, ToolError, Unreadable
 from harnpy.world import World
@@ -20,6 +21,7 @@ from harnpy.world.egress import Egress, EgressBlocked
 from harnpy.world.http import RealHttp
 from tests.mcp.servers.sdk import server
 from tests.mcp.test_client import failure
+from tests.worlds import OwnWorld
 
 Headers = dict[str, str]
 
@@ -287,3 +289,28 @@ def test_what_may_not_be_reached_is_not() -> None:
     scripted(script, use, egress=egress)
     assert set(egress.asked) == {"mcp_connect"}
     assert script.methods() == ["initialize", "notifications/initialized"]
+
+
+def test_a_program_names_a_server_by_its_url() -> None:
+    """The server's own name is in what it says of itself."""
+
+    async def ask() -> None:
+        async with sdk_server(json_response=True) as url:
+            program = f"""
+                let c = mcp_connect("{url}")
+                println(mcp_call(c, "add", {{a: 1, b: 2}}))
+                let info = mcp_server_info(c)
+                println([info.name == "{url}", info.server.name])
+                mcp_disconnect(c)
+                println(try {{ mcp_connect("{url}", ["x"]) }} catch (e) {{ e }})
+            """
+            vm = Vm(OwnWorld(written.append, written.append))
+            await asyncio.to_thread(vm.run_source, program)
+
+    written: list[str] = []
+    asyncio.run(ask())
+    assert "".join(written).splitlines() == [
+        "3",
+        f"[true, {server.name}]",
+        "mcp_connect: a server at a URL takes no args; declare its auth_token in harn.toml",
+    ]

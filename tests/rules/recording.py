@@ -23,7 +23,7 @@ from harnpy.world.processes import Ended
 if TYPE_CHECKING:
     from harnpy.world.connections import Application, Listener, Place
     from harnpy.world.host import ToolBridge
-    from harnpy.world.processes import Companion
+    from harnpy.world.processes import Companion, Heard
 
 HOME = "/program"
 _KEPT = ("/kept", f"{HOME}/.harn", f"{HOME}/.harn-runs")
@@ -242,7 +242,13 @@ class RecordedProcesses:
             self._record.add("environment", "*")
         return Ended(1, 0, b"out\n", b"")
 
-    async def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str] | None = None) -> Companion:
+    async def start(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str] | None = None,
+        heard: Heard | None = None,
+    ) -> Companion:
         self._record.add("process", cwd)
         if env is None:
             self._record.add("environment", "*")

@@ -164,3 +164,33 @@ def test_they_die_with_us_when_nothing_can_react() -> None:
         assert not any(map(is_gone, pids))
         os.kill(parent.pid, signal.SIGKILL)
     wait_until(lambda: all(map(is_gone, pids)))
+
+
+def test_what_it_writes_to_standard_error_is_told_by_lines() -> None:
+    """All of it is, before it has stopped; the last line that says something is known."""
+    told: list[str] = []
+
+    async def run() -> str:
+        script = "printf 'one\\ntwo\\n\\n' >&2; exec >&-; printf 'rest \\377' >&2"
+        companion = await RealProcesses().start(["/bin/sh", "-c", script], ".", heard=told.append)
+        assert await companion.line() == b""
+        words = await companion.last_words()
+        await companion.stop()
+        return words
+
+    assert asyncio.run(run()) == "rest \N{REPLACEMENT CHARACTER}"
+    assert told == ["one\n", "two\n", "\n", "rest \N{REPLACEMENT CHARACTER}"]
+
+
+def test_an_endless_line_is_told_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_CHUNK", 8)
+    told: list[str] = []
+
+    async def run() -> None:
+        script = "printf 'a line that is long' >&2"
+        companion = await RealProcesses().start(["/bin/sh", "-c", script], ".", heard=told.append)
+        await companion.last_words()
+        await companion.stop()
+
+    asyncio.run(run())
+    assert "".join(told) == "a line that is long"

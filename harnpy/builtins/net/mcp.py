@@ -5,18 +5,21 @@ Spec: 07 §15.1, 09 §12.
 
 from __future__ import annotations
 
+import os.path
 from functools import partial
 
 from harnpy.builtins.bridge.contexts import workplace_of
 from harnpy.builtins.bridge.live_http import http_of
 from harnpy.faults import Fault, MisuseError
+from harnpy.formats.options import expected
 from harnpy.mcp.client import Client
-from harnpy.mcp.server_spec import ServerSpec
+from harnpy.mcp.server_spec import HTTP, ServerSpec
 from harnpy.mcp.servers import Cards, Servers, read_declared
 from harnpy.project import ManifestError
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import Thrown, VmError
 from harnpy.vm.values import display, type_name
+from harnpy.world.egress import redacted_url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,9 +81,7 @@ def _declared(path: str, tables: Any) -> list[Declared]:
             f"{_LEAD}: `mcp` must be an array of tables", path, "write each server as [[mcp]]"
         )
     try:
-        declared = [
-            read_declared({key.replace("-", "_"): value for key, value in table.items()}) for table in tables
-        ]
+        declared = [_read(table, os.path.dirname(path)) for table in tables]
     except MisuseError as error:
         raise ManifestError(f"{_LEAD}: {error}", path) from None
     names = [each.spec.name for each in declared]
@@ -90,6 +91,18 @@ def _declared(path: str, tables: Any) -> list[Declared]:
         if name in names[:number]:
             raise ManifestError(f"{_LEAD}: two servers are called '{name}'", path, "rename one of them")
     return declared
+
+
+def _read(table: Dict, root: str) -> Declared:
+    """Return the server of a table. Raises `MisuseError`."""
+    from harnpy.agent.loop_options import DECLARED_SERVER
+
+    given = {key.replace("-", "_"): value for key, value in table.items()}
+    known = tuple(DECLARED_SERVER.own)
+    for key in given:
+        if key not in known:
+            raise MisuseError(f"[[mcp]] has no key '{key}' ({expected(key, known)})")
+    return read_declared(given, root)
 
 
 def _start(vm: Vm, declared: Sequence[Declared], clients: dict[str, Client]) -> None:
@@ -102,8 +115,9 @@ def _start(vm: Vm, declared: Sequence[Declared], clients: dict[str, Client]) -> 
         outcome = outcomes.get(name)
         if outcome is None:
             tell(f"[harn] mcp: deferred '{name}' (lazy, boots on first use)\n")
-        elif isinstance(outcome, Client):
-            clients[name] = outcome
+            continue
+        clients[name] = servers.client(name)
+        if isinstance(outcome, Client):
             tell(f"[harn] mcp: connected to '{name}'\n")
         elif isinstance(outcome, Fault | VmError):
             tell(f"warning: mcp: failed to connect to '{name}': {outcome}\n")
@@ -119,7 +133,10 @@ builtin = partial(declare, family="mcp")
 
 @builtin("mcp_connect(command: string, args?: list) -> mcp_client", guarded=True)
 async def mcp_connect(vm: Vm, command: str, args: Value) -> Client:
-    """Start an MCP server's program and connect to it; it ends with the Harn program at the latest.
+    """Start an MCP server's program, or go to the server at a URL, and connect to it.
+
+    A program ends with the Harn program at the latest. For a token and other settings of a server at a URL,
+    declare it in `harn.toml`.
 
     Example:
         let answer = json_stringify({jsonrpc: "2.0", id: 1, result: {supportedVersions: ["2026-07-28"]}})
@@ -129,6 +146,11 @@ async def mcp_connect(vm: Vm, command: str, args: Value) -> Client:
         raise Thrown("mcp_connect: command is required")
     if not isinstance(args, list | None):
         raise Thrown(f"mcp_connect: args must be a list, got {type_name(args)}")
+    if command.startswith(("http://", "https://")):
+        if args:
+            raise Thrown("mcp_connect: a server at a URL takes no args; declare its auth_token in harn.toml")
+        name = redacted_url(command)
+        return await servers_of(vm).connect(ServerSpec(name, HTTP, url=command))
     words = map(display, args or ())
     return await servers_of(vm).connect(ServerSpec(command, command=(command, *words)))
 
@@ -207,14 +229,17 @@ async def mcp_get_prompt(vm: Vm, client: Value, name: str, args: Value) -> Dict:
 
 @builtin("mcp_server_info(client: mcp_client) -> dict")
 def mcp_server_info(vm: Vm, client: Value) -> Dict:
-    """Return `{name, connected: true}` of a connected client.
+    """Return `{name, connected: true, server?}` of a connected client.
+
+    `server` is what the server says of itself: its own name and version.
 
     Example:
         try { mcp_server_info(nil) } catch (e) { e }  // "mcp_server_info: argument must be an MCP client"
     """
     found = _client(client, "mcp_server_info")
     found.require_connection()
-    return {"name": found.name, "connected": True}
+    info: Dict = {"name": found.name, "connected": True}
+    return {**info, "server": found.about} if found.about else info
 
 
 @builtin("mcp_disconnect(client: mcp_client) -> nil")

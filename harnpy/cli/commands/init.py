@@ -12,12 +12,16 @@ from typing import Any
 import click
 
 from harnpy.cli import FAILED, OK
-from harnpy.cli.console import complain, one_line, say
+from harnpy.cli.console import complain, one_line, say, say_folded
 from harnpy.formats.json import compact_json
 from harnpy.project import MANIFEST
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 _SHARED = "shared"
+_CI = (
+    "For CI, .github/workflows/harn.yml installs what the repository's variable HARNPY names "
+    "(git+https://…, or a wheel's address), or else `harnpy` from PyPI, where there is no release yet."
+)
 #: What the manifests of templates are called, for which the directory's name stands in a project.
 _PLACEHOLDER = "my-project"
 #: Replies of a model for `main.harn`, in the templates whose program asks one.
@@ -56,6 +60,7 @@ def _make(directory: str | None, template: str) -> int:
     say("\nNext:")
     for command in next_commands(template, directory):
         say(f"  {one_line(command)}")
+    say_folded(f"\n{_CI}", 0)
     return OK
 
 

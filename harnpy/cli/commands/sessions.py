@@ -51,7 +51,7 @@ from harnpy.session.transfer.formats import (
     admitted,
     export,
     lost,
-    parsed_file,
+    parsed_one,
 )
 from harnpy.session.transfer.logs import BESIDE
 from harnpy.storage import Head, HeadQuery, StorageError, Store, open_store
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event
     from harnpy.session.past import Until
     from harnpy.session.transfer.directories import ImportReport
+    from harnpy.session.transfer.foreign import Branch
     from harnpy.storage.leases import Lease
 
     Kinds = tuple[str, ...]
@@ -508,7 +509,12 @@ def _refuse_record(id: str) -> None:
     show_default=True,
     help=f"The files' format: {', '.join((AUTO, *_NAMES, *READ))}.",
 )
-@click.option("--id", metavar="ID", help="The session's id, instead of its own.")
+@click.option("--id", metavar="ID", help="The session's id, instead of its own; for a file with one.")
+@click.option(
+    "--prefix",
+    metavar="TEXT",
+    help="What the ids of other tools' sessions begin with, instead of the tool's name: '' keeps their own.",
+)
 @click.option(
     "--on-conflict",
     type=click.Choice((UPDATE, ERROR, SKIP, RENAME)),
@@ -532,6 +538,7 @@ def import_(
     paths: tuple[str, ...],
     format: str,
     id: str | None,
+    prefix: str | None,
     on_conflict: str | None,
     partial: bool,
     checkpoints: bool,
@@ -545,8 +552,10 @@ def import_(
     """
     if id is not None and (len(paths) > 1 or os.path.isdir(paths[0])):
         raise click.UsageError("--id is for one file")
+    if id is not None and prefix is not None:
+        raise click.UsageError("--id is the whole id: leave out --prefix")
     if checkpoints:
-        if id or on_conflict or partial or format not in (AUTO, LANGGRAPH):
+        if id or prefix is not None or on_conflict or partial or format not in (AUTO, LANGGRAPH):
             raise click.UsageError("--checkpoints goes with none of the other options")
         return _import_threads(store, as_json, paths)
     status = OK
@@ -560,9 +569,10 @@ def import_(
                         format,
                         on_conflict=on_conflict,
                         partial=partial,
+                        prefix=prefix,
                         progress=progress,
                     )
-                status |= _say_report(as_json, shown(path), report)
+                status |= _say_report(as_json, shown(path), report, on_conflict)
             else:
                 _import_one(store, as_json, path, format, id, on_conflict)
         except (SessionError, StorageError, OSError, UnicodeDecodeError) as error:
@@ -586,12 +596,13 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
         yield lambda done, whole: bar.update(task, completed=done, total=whole)
 
 
-def _say_report(as_json: bool, path: str, report: ImportReport) -> int:
+def _say_report(as_json: bool, path: str, report: ImportReport, on_conflict: str | None) -> int:
     for id in report.imported:
         _say_imported(as_json, path, id)
     for skipped in report.skipped:
-        _say_imported(as_json, skipped, None)
+        _say_imported(as_json, skipped, None, on_conflict)
     _say_lost(report.losses)
+    _say_branches(report.branches)
     return _say_errors(report.errors)
 
 
@@ -615,16 +626,23 @@ def _import_one(
     id: str | None,
     on_conflict: str | None,
 ) -> None:
-    parsed = parsed_file(path, World(), format, {})
-    _say_imported(as_json, path, admitted(parsed, store, World(), id, on_conflict))
+    parsed = parsed_one(path, World(), format)
+    _say_imported(as_json, path, admitted(parsed, store, World(), id, on_conflict), on_conflict)
     _say_lost(parsed.losses)
+    _say_branches(parsed.branches)
 
 
-def _say_imported(as_json: bool, path: str, id: str | None) -> None:
+def _say_imported(as_json: bool, path: str, id: str | None, on_conflict: str | None = None) -> None:
+    reason = "there is one already" if on_conflict == SKIP else "nothing new"
     if as_json:
         say(compact_json({"path": path, "session_id": id}))
     else:
-        say(one_line(id or f"{path}: skipped"))
+        say(one_line(id or f"{path}: skipped ({reason})"))
+
+
+def _say_branches(branches: Iterable[Branch]) -> None:
+    for branch in branches:
+        complain(one_line(f"branch: {branch}"))
 
 
 def _say_lost(losses: Iterable[Loss]) -> None:

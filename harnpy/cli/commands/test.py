@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import click
 
 from harnpy.cli import FAILED
 from harnpy.cli.command_options import trust_option, unbuilt_options
-from harnpy.cli.console import complain, not_yet
+from harnpy.cli.console import complain, not_yet, one_line
+from harnpy.project import project_root
+from harnpy.world.files import RealFiles
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s)?")
 
@@ -98,7 +101,8 @@ class _Command(click.Command):
 def command(context: click.Context, /, target: str | None, **options: Any) -> int:
     """Run the tests of a project, or a conformance suite.
 
-    `harnpy test [PATH]` runs the pipelines called test_… or marked @test, below PATH or ./tests.
+    `harnpy test [PATH]` runs the pipelines called test_… or marked @test, below PATH, ./tests or the
+    project's tests.
     --filter is a part of the pipeline's name.
 
     `harnpy test conformance [SELECTION]` runs the programs below ./conformance (or --root) that have a
@@ -113,15 +117,16 @@ def command(context: click.Context, /, target: str | None, **options: Any) -> in
         return _package(context, options)
     if options["evals"]:
         raise click.UsageError("`--evals` applies to `harnpy test package`", context)
-    if target == "conformance":
-        return _conformance(context, options)
-    return _user_tests(context, target, options)
+    run = _conformance if target == "conformance" else partial(_user_tests, target=target)
+    return run(context, options)
 
 
 def _conformance(context: click.Context, options: dict[str, Any]) -> int:
     from harnpy.cli.testing import conformance
 
     _reject(context, options, ("parallel", "watch", *_COVERAGE), "harnpy test conformance")
+    if not _prepared(options):
+        return FAILED
     return conformance.run(
         conformance.Options(
             root=options["root"] or Path("conformance"),
@@ -154,7 +159,34 @@ def _package(context: click.Context, options: dict[str, Any]) -> int:
     return run_package_evals()
 
 
-def _user_tests(context: click.Context, target: str | None, options: dict[str, Any]) -> int:
+def _prepared(options: dict[str, Any]) -> bool:
+    """Return whether the reports that are asked for can be written; say why not."""
+    from harnpy.cli.testing.test_results import prepare
+
+    wanted = [options[name] for name in ("junit", "lcov", "html") if options[name] is not None]
+    page = options["html"]
+    if page is not None and page.is_dir():
+        wanted.remove(page)
+    problems = [problem for path in wanted if (problem := prepare(path))]
+    for problem in problems:
+        complain(one_line(f"error: {problem}"))
+    return not problems
+
+
+def _tests_around() -> Path | None:
+    """Return where the tests are that are meant in the working directory, None if there are none."""
+    files = RealFiles()
+    here = files.cwd()
+    root = project_root(here, files)
+    if (tests := Path("tests")).is_dir() or root is None:
+        return tests if tests.is_dir() else None
+    tests = Path(root, "tests")
+    if tests.is_dir() and Path(here).is_relative_to(tests):
+        return Path(".")
+    return Path(os.path.relpath(tests, here)) if tests.is_dir() else None
+
+
+def _user_tests(context: click.Context, options: dict[str, Any], target: str | None) -> int:
     from harnpy.cli.testing import user_tests, watching
 
     _reject_selection(context, options)
@@ -163,11 +195,15 @@ def _user_tests(context: click.Context, target: str | None, options: dict[str, A
         raise click.UsageError("`--json` and `--watch` exclude each other", context)
     if options["json"] and any(options[name] for name in _COVERAGE):
         raise click.UsageError("`--json` and `--coverage` exclude each other", context)
-    if target is None and not Path("tests").is_dir():
-        raise click.UsageError("no path specified and no tests/ directory found", context)
-    path = Path(target or "tests")
+    path = _tests_around() if target is None else Path(target)
+    if path is None:
+        raise click.UsageError(
+            "no path specified and no tests/ directory found, here or in a project around it", context
+        )
     if not path.exists():
         complain(f"Path not found: {path}")
+        return FAILED
+    if not _prepared(options):
         return FAILED
     run = watching.watch if options["watch"] else user_tests.run
     return run(

@@ -210,6 +210,8 @@ def run(options: Options) -> int:
         cases = find_cases(options.root, options.selection, options.filter)
     except SelectionError as error:
         complain(str(error))
+        if options.junit and error.status == NOTHING:
+            test_results.write_junit(options.junit, [], quiet=options.json)
         return error.status
     require_trust(case.path for case in cases)
     results = _run_all(cases, options)

@@ -24,6 +24,7 @@ from harnpy.cli.project_setup import bind_project
 from harnpy.cli.testing.differences import HEAD, difference
 from harnpy.llm.errors import FixtureError
 from harnpy.vm.errors import ExitRequest
+from harnpy.vm.run.backtrace import Frame, harn_frames
 from harnpy.world import World
 from harnpy.world.environment import RealEnvironment
 from harnpy.world.streams import RealStreams
@@ -162,9 +163,10 @@ def run_program(
                 checked=entry is None,
             )
         ending = Outcome()
-    except TimedOut:
+    except TimedOut as timeout:
         text = f"timed out after {timeout_ms:g}ms"
-        ending = Outcome(error=text, report=text, unjudged=True)
+        place = "".join(f"\n  --> {frame.file}:{frame.line}:{frame.column}" for frame in _inside(timeout))
+        ending = Outcome(error=text, report=f"{text}{place}", unjudged=True)
     except FixtureError as error:
         text = f"llm mock setup error: {error}"
         ending = Outcome(error=text, report=text, unjudged=True)
@@ -178,6 +180,11 @@ def run_program(
             report = _OF_VALUES.sub(_FAILED, report, count=1)
         ending = Outcome(error=console.error_text(error), report=report, difference=tuple(lines))
     return replace(ending, output="".join(written), ms=(perf_counter() - start) * 1000)
+
+
+def _inside(timeout: TimedOut) -> tuple[Frame, ...]:
+    """Return the call of the program that was running, if one was, without its callers."""
+    return harn_frames(timeout.__traceback__)[:1]
 
 
 def _difference(error: Exception) -> list[str]:

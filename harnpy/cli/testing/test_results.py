@@ -97,6 +97,16 @@ def junit(results: Sequence[Result]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="harn" {head}>\n{cases}</testsuite>\n'
 
 
+def prepare(path: Path) -> str | None:
+    """Make the file of a report, and its folders, before the tests run; return why that can't be done."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    except OSError as error:
+        return f"cannot write {path}: {error.strerror}"
+    return None
+
+
 def write_junit(path: Path, results: Sequence[Result], quiet: bool) -> None:
     """Write the document, and say so unless ``quiet``."""
     path.write_text(junit(results), encoding="utf-8")
@@ -109,9 +119,19 @@ def _testcase(result: Result) -> str:
     head = f'  <testcase name={quoteattr(result.name)}{place} time="{result.ms / 1000:.3f}"'
     if result.status == "pass":
         return head + "/>\n"
-    failure = f'    <failure message="test failed">{_xml(result.detail)}</failure>\n'
+    failure = f"    <failure message={_attribute(_message(result))}>{_xml(result.detail)}</failure>\n"
     output = f"    <system-out>{_xml(result.output)}</system-out>\n" if result.output else ""
     return f"{head}>\n{failure}{output}  </testcase>\n"
+
+
+def _message(result: Result) -> str:
+    """Return the first line of why a test failed, if it says more than the test's name."""
+    first = result.detail.partition("\n")[0].removeprefix("error: ").removeprefix("Thrown: ")
+    return "test failed" if first in ("", f"{result.name}:") else first
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_without_controls(text))
 
 
 def _xml(text: str) -> str:

@@ -81,6 +81,8 @@ def run(options: Options) -> int:
     files = find_tests(options.path, options.filter)
     if not files:
         complain_of_none(options)
+        if options.junit:
+            test_results.write_junit(options.junit, [], quiet=options.json)
         return NOTHING
     runs = run_files(files, options)
     return FAILED if any(result.status == "fail" for run in runs for result in run.results) else OK

@@ -258,6 +258,9 @@ class KnownProviders:
             return
         entry = self._known(name)
         if not self.available(name):
+            disabled = self.refuse_when_disabled(name)
+            if disabled is not None:  # a key wouldn't help
+                raise OptionError(disabled)
             envs = " or ".join(_variables_of(entry))
             wanted = f"{envs} environment variable" if envs else f"api_key or auth_envs of [providers.{name}]"
             if not (entry.auth_style or envs):
@@ -365,7 +368,8 @@ class KnownProviders:
         if (self._env("HARN_LLM_CALLS_DISABLED") or "").strip().lower() not in _YES:
             return None
         disabled = "LLM calls are disabled by HARN_LLM_CALLS_DISABLED"
-        return f"{disabled}; provider `{name}` would make a real LLM request"
+        instead = "tests call no real model, use llm_mock (docs/testing.md)"
+        return f"{disabled}; provider `{name}` would make a real LLM request: {instead}"
 
     def describe(self, name: str) -> dict[str, Any] | None:
         """The provider as programs see it, without anything secret."""

@@ -37,6 +37,7 @@ from harnpy.session.transfer.formats import (
     many_of,
     parsed_conversation,
     parsed_file,
+    renamed,
     threads_of,
     tool_of,
     write,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from harnpy.session.transfer.admission import Loss
-    from harnpy.session.transfer.foreign import Conversation
+    from harnpy.session.transfer.foreign import Branch, Conversation
     from harnpy.session.transfer.formats import Format, Json
     from harnpy.storage import Store
 
@@ -114,12 +115,13 @@ class ExportReport(NamedTuple):
 
 class ImportReport(NamedTuple):
     """The ids of sessions that were made or have grown; the files that were ``skipped``, as they had nothing
-    new; ``errors`` are (file, reason)."""
+    new; ``errors`` are (file, reason); ``branches``: what was added here and sessions now go on without."""
 
     imported: list[str]
     skipped: list[str]
     errors: list[tuple[str, str]]
     losses: list[Loss]
+    branches: list[Branch]
 
 
 def export_dir(
@@ -176,6 +178,7 @@ def import_sessions(
     on_conflict: str | None = None,
     partial: bool = False,
     strict: bool = False,
+    prefix: str | None = None,
     progress: Callable[[int, int], None] | None = None,
     world: World | None = None,
 ) -> ImportReport:
@@ -184,18 +187,19 @@ def import_sessions(
     ``on_conflict`` says what happens when there is a session of that id: `UPDATE` adds what is new, which
     other tools' formats do by default and can alone; `ERROR`, which is the default of the others, `SKIP` or
     `RENAME`. A file is imported as a whole or not at all; with ``partial``, lines that can't be read are
-    losses. A bad file is in the report and keeps none of the others out. ``strict``: raise `TransferError`
-    when something of harnpy's, Canto's, Agently's or Cognesy's files can't be read, before any of them is
-    stored. Raises it for an unknown format or option, too. ``progress`` is told before each file of another
-    tool how many bytes of such files are done, and of how many.
+    losses. ``prefix`` is what the ids of other tools' sessions begin with, in the place of the tool's name:
+    with an empty one they are the tool's own. A bad file is in the report and keeps none of the others out.
+    ``strict``: raise `TransferError` when something of harnpy's, Canto's, Agently's or Cognesy's files can't
+    be read, before any of them is stored. Raises it for an unknown format or option, too. ``progress`` is
+    told before each file of another tool how many bytes of such files are done, and of how many.
     """
     if format != AUTO and format not in (*TOOLS, *READ):
         format_called(format)
     if on_conflict not in (None, UPDATE, ERROR, SKIP, RENAME):
         raise TransferError(f"on_conflict is one of update, error, skip, rename, got {on_conflict!r}")
     world = World() if world is None else world
-    report = ImportReport([], [], [], [])
-    work = _Import(store, world, format, on_conflict, partial, strict, report)
+    report = ImportReport([], [], [], [], [])
+    work = _Import(store, world, format, on_conflict, partial, strict, prefix, report)
     for path in paths:
         work.take(path)
     work.finish(progress)
@@ -213,8 +217,10 @@ class _Import:
         on_conflict: str | None,
         partial: bool,
         strict: bool,
+        prefix: str | None,
         report: ImportReport,
     ) -> None:
+        self._prefix = prefix
         self._store = store
         self._world = world
         self._format = format
@@ -290,7 +296,14 @@ class _Import:
         others = [path for path in paths if not self._look(path)]
         if others:
             _import_files(
-                self._store, others, self._report, self._format, self._on_conflict, self._strict, self._world
+                self._store,
+                others,
+                self._report,
+                self._format,
+                self._on_conflict,
+                self._strict,
+                self._prefix,
+                self._world,
             )
 
     def _look_inside(self, path: str) -> bool:
@@ -310,7 +323,8 @@ class _Import:
         """Import the conversations of a file, each as a whole or not at all."""
         for thread in threads_of(found.path, found.tool, self._world):
             try:
-                self._admit(f"{shown(found.path)}: {thread.id}", listed.understood(thread.read))
+                conversation = self._renamed(listed.understood(thread.read))
+                self._admit(f"{shown(found.path)}: {thread.id}", conversation)
             except _BAD as error:
                 self._report.errors.append((f"{shown(found.path)}: {thread.id}", _reason(error)))
 
@@ -352,7 +366,21 @@ class _Import:
         with self._world.files.reader(path) as lines:
             return next(filter(None, map(_began, lines)), 0)
 
-    def _admit_all(self, path: str, conversations: Sequence[Conversation]) -> None:
+    def _renamed(self, conversation: Conversation) -> Conversation:
+        """Return a conversation under the id that was asked for."""
+        if self._prefix is None:
+            return conversation
+        id, parent = renamed(conversation.id, self._prefix), conversation.parent
+        losses = [
+            loss._replace(session_id=id) if loss.session_id == conversation.id else loss
+            for loss in conversation.losses
+        ]
+        return conversation._replace(
+            id=id, parent=None if parent is None else renamed(parent, self._prefix), losses=losses
+        )
+
+    def _admit_all(self, path: str, found: Sequence[Conversation]) -> None:
+        conversations = [*map(self._renamed, found)]
         if len(conversations) > 1:
             # All of them or none: each is tried before the first is stored.
             may_grow = self._on_conflict != ERROR
@@ -406,6 +434,7 @@ class _Import:
         else:
             self._report.imported.append(id)
         self._report.losses.extend(conversation.losses)
+        self._report.branches.extend(parsed.branches)
 
 
 def _began(line: bytes) -> int | None:
@@ -451,6 +480,7 @@ def _import_files(
     format: str,
     on_conflict: str | None,
     strict: bool,
+    prefix: str | None,
     world: World,
 ) -> None:
     """Make sessions of files, parents before those that were forked from them, and tell the report."""
@@ -474,7 +504,10 @@ def _import_files(
         admission.refuse(report.losses)
     for path in _parents_first(parents):
         try:
-            id = admitted(parsed_file(path, world, format, records), store, world, None, on_conflict)
+            parsed = parsed_file(path, world, format, records)
+            named = None if parsed.id is None else renamed(parsed.id, prefix)
+            id = admitted(parsed, store, world, named, on_conflict)
+            report.branches.extend(parsed.branches)
         except _BAD as error:
             report.errors.append((path, _reason(error)))
         else:
@@ -496,7 +529,7 @@ def _copied(store: Store, directory: str) -> ImportReport:
     """Copy the sessions of a directory that is a store."""
     with closing(open_store(f"jsonl:{directory}")) as source:
         copied = copy_streams(source, store, KIND)
-    return ImportReport(copied.copied, copied.skipped, copied.errors, [])
+    return ImportReport(copied.copied, copied.skipped, copied.errors, [], [])
 
 
 def _loaded(store: Store, name: str, world: World) -> StoredSession:

@@ -68,11 +68,27 @@ class Entry(NamedTuple):
         return (self.metadata() if callable(self.metadata) else self.metadata) or {}
 
 
+class Branch(NamedTuple):
+    """What was added to a session here, and which its conversation has left: it ends at event ``seq``."""
+
+    session_id: str
+    messages: int
+    seq: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.session_id}: {counted(self.messages, 'message')} added here "
+            f"{'is' if self.messages == 1 else 'are'} now a branch that ends at event {self.seq}: "
+            f"`harnpy sessions fork {self.session_id} NEW --at {self.seq}` continues it"
+        )
+
+
 class Conversation(NamedTuple):
     """A conversation of another tool. ``id`` is its session's; ``parent`` that of the one it came from.
 
     ``facts`` are of the session's creation, ``metadata`` and ``system``, its prompt, are the session's.
-    ``losses`` say what of the file isn't in it; what is mended when it is stored is added to them.
+    ``losses`` say what of the file isn't in it; what is mended when it is stored is added to them, and to
+    ``branches`` what its session goes on without.
     """
 
     id: str
@@ -84,6 +100,7 @@ class Conversation(NamedTuple):
     system: str | None = None
     #: Whether the id is the tool's own: it is the same conversation, whatever became of it.
     is_named: bool = False
+    branches: list[Branch] | None = None
 
 
 def load(conversation: Conversation, store: Store, world: World, id: str | None = None) -> str:
@@ -119,6 +136,8 @@ def grown(conversation: Conversation, store: Store, world: World, id: str | None
     _tell(conversation, log)
     if events:
         session.commit(as_append(events))
+        if conversation.branches is not None:
+            conversation.branches.extend(Branch(session.id, *left) for left in log.left)
     return session.id if events else None
 
 
@@ -170,6 +189,10 @@ class Growth:
         self._told = [0]
         self.leaf = 0
         self.root = 0
+        #: How many messages that no entry is stand before an event on its branch, with it.
+        self._own = [0]
+        #: How many of them the leaf has left, and the number of the last event of their branch.
+        self.left: list[tuple[int, int]] = []
         #: Events with halves of characters that some writers leave.
         self.mended = 0
 
@@ -227,6 +250,9 @@ class Growth:
             known = self._known.get((self._entry[behind], entry.id))
             if known is None:
                 if self._told[self.leaf] != self._told[behind]:
+                    own = self._own[self.leaf] - self._own[behind]
+                    if own > 0:
+                        self.left.append((own, self.leaf))
                     self.add(kinds.LEAF_MOVED, LeafMoved(behind), entry.time)
                 data, told = _said(entry, numbers.get, self.leaf)
                 self.add(entry.type, data, entry.time, entry.id, told)
@@ -259,6 +285,7 @@ class Growth:
             self.leaf = body.target
             self._entry.append(self._entry[self.leaf])
             self._told.append(self._told[self.leaf])
+            self._own.append(self._own[self.leaf])
             return
         behind = self._entry[self.leaf]
         if id is not None:
@@ -268,6 +295,7 @@ class Growth:
         former, self.leaf = self.leaf, number
         self._entry.append(behind if id is None else number)
         self._told.append(self._told[former] if type in self._notes else number)
+        self._own.append(self._own[former] + (id is None and type == kinds.MESSAGE_ADDED))
 
 
 def _said(entry: Entry, numbers: Numbers, last: int) -> tuple[Any, Json]:

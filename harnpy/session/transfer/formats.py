@@ -121,13 +121,16 @@ ANCESTRY = "ancestry.jsonl"
 class Parsed(NamedTuple):
     """A file's session: ``load(store, world, id)`` makes it, under its own id for None, and returns its id.
 
-    ``grow`` adds what is new to one that is there already, and returns None when that is nothing.
+    ``grow`` adds what is new to one that is there already, and returns None when that is nothing;
+    ``branches`` then are what the session goes on without. ``id``: that of another tool's conversation.
     """
 
     parent: str | None
     losses: Sequence[Loss]
     load: Load
     grow: Callable[[Store, World, str | None], str | None] | None = None
+    branches: Sequence[foreign.Branch] = ()
+    id: str | None = None
 
 
 class Format(NamedTuple):
@@ -313,8 +316,17 @@ def _parse_list(read: Callable[[str], foreign.Conversation]) -> Callable[[str, J
 
 def parsed_conversation(conversation: foreign.Conversation) -> Parsed:
     """Return what was read of another tool's file."""
-    load, grow = partial(foreign.load, conversation), partial(foreign.grown, conversation)
-    return Parsed(conversation.parent, conversation.losses, load, grow)
+    branches: list[foreign.Branch] = []
+    noted = conversation._replace(branches=branches)
+    load, grow = partial(foreign.load, noted), partial(foreign.grown, noted)
+    return Parsed(conversation.parent, conversation.losses, load, grow, branches, conversation.id)
+
+
+def renamed(id: str, prefix: str | None) -> str:
+    """Return the id of another tool's session, with a ``prefix`` in the place of the tool's name."""
+    tools = (f"{name}-" for name in (*(format.name for format in FORMATS), *READ))
+    tool = next((tool for tool in tools if id.startswith(tool)), "")
+    return id if prefix is None else prefix + id.removeprefix(tool)
 
 
 def _messages(name: str) -> Format:
@@ -466,6 +478,23 @@ def admitted(
         if on_conflict in (None, UPDATE, ERROR):
             raise
         return None if on_conflict == SKIP else parsed.load(store, world, world.ids.new())
+
+
+def parsed_one(path: str, world: World, format: str) -> Parsed:
+    """Read a file of one session. Raises `TransferError` for a file of several."""
+    tool = format if format in READ else many_of(path, world) if format == AUTO else None
+    if tool is None:
+        return parsed_file(path, world, format, {})
+    ids = [thread.id for thread in threads_of(path, tool, world)]
+    if len(ids) != 1:
+        names = ", ".join(ids[:6]) + (", …" if len(ids) > 6 else "")
+        raise TransferError(
+            f"it holds {admission.counted(len(ids), 'session')} ({names}), and an id is for one: "
+            "import it without --id; with --prefix '' each keeps its own"
+        )
+    # Each is read while its file is open.
+    [conversation] = [listed.understood(thread.read) for thread in threads_of(path, tool, world)]
+    return parsed_conversation(conversation)
 
 
 def parsed_file(path: str, world: World, format: str, records: dict[str, Json]) -> Parsed:

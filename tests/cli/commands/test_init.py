@@ -29,7 +29,9 @@ def test_a_new_project_runs_and_passes_its_tests(in_process: Command, template: 
     printed, tests = PROJECTS[template]
     made = in_process("init", "--template", template)
     assert (made.stderr, made.returncode) == ("", 0)
-    steps = made.stdout.partition("\nNext:\n")[2].splitlines()
+    listed, _, about_ci = made.stdout.partition("\nNext:\n")[2].partition("\n\n")
+    steps = listed.splitlines()
+    assert "HARNPY" in about_ci
     assert [step.strip() for step in steps] == next_commands(template)
     done = in_process(*steps[0].split()[1:])
     assert (done.stdout, done.stderr, done.returncode) == (printed, "", 0)
@@ -66,7 +68,7 @@ def test_a_directory_is_made_and_named(in_process: Command, tmp_path: Path) -> N
     assert made[0] == "Creating project 'a shop/front'..."
     assert "  create  tests/test_clerk.harn" in made
     entered = "  cd 'a shop/front' && harnpy run --llm-mock main.llm-mock.jsonl main.harn"
-    assert made[-3:] == [entered, "  harnpy test", "  harnpy doctor"]
+    assert made[made.index("Next:") + 1 :][:3] == [entered, "  harnpy test", "  harnpy doctor"]
     manifest = tomllib.loads((tmp_path / "a shop/front/harn.toml").read_text(encoding="utf-8"))
     assert manifest["package"]["name"] == "front"
 

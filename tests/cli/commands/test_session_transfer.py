@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from harnpy.cli.app import main
+from harnpy.session.events import EventDraft
+from harnpy.session.stored import StoredSession
+from harnpy.storage import open_store
+from harnpy.world import World
 from tests.support import ROOT
 
 Run = Callable[..., tuple[int, str, str]]
@@ -67,7 +73,10 @@ def test_a_directory(sessions: Run, tmp_path: Path) -> None:
     status, out, err = sessions("import", "out", store="jsonl:other")
     assert (status, out) == (1, "talk\n")
     assert err.startswith("error: out/bad.json: Cannot load JSON content or file path not existed. Error: ")
-    assert sessions("import", "out", "--on-conflict", "skip")[:2] == (1, "out/talk.jsonl: skipped\n")
+    assert sessions("import", "out", "--on-conflict", "skip")[:2] == (
+        1,
+        "out/talk.jsonl: skipped (there is one already)\n",
+    )
     assert sessions("import", "out", "--strict", store="jsonl:strict")[:2] == (1, "talk\n")
     assert sessions("import", "out", "--id", "x")[0] == 2
 
@@ -97,10 +106,87 @@ def test_conversations_of_other_tools_come_in_and_grow(sessions: Run, tmp_path: 
     ids = out.split()
     assert (status, len(ids)) == (0, 5)
     assert all(line.startswith("lost: claude-code-") for line in err.splitlines())
-    assert sessions("import", str(folder / "codex"))[1].count(": skipped\n") == 2
+    assert sessions("import", str(folder / "codex"))[1].count(": skipped (nothing new)\n") == 2
     status, out, err = sessions("export", ids[-1], "--format", "claude-code", "-o", "talk.jsonl")
     assert (status, out) == (0, "session: talk.jsonl\n")
     assert "thoughts of other services: 4 blocks" in err
     (tmp_path / "bad.jsonl").write_text((tmp_path / "talk.jsonl").read_text() + "oops\n")
     assert sessions("import", "bad.jsonl")[0] == 1
     assert sessions("import", "bad.jsonl", "--partial")[0] == 0
+
+
+AGENTS = ROOT / "tests/session/transfer/frameworks/openai_agents.db"
+
+
+def test_a_file_of_several_sessions_takes_no_id(sessions: Run) -> None:
+    status, out, err = sessions("import", str(AGENTS), "--id", "ann")
+    assert (status, out) == (1, "")
+    assert err == (
+        f"error: {AGENTS}: it holds 2 sessions (other, talk), and an id is for one: import it without --id; "
+        "with --prefix '' each keeps its own\n"
+    )
+
+
+def test_a_file_of_one_session_takes_an_id(sessions: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "one.db"
+    copy.write_bytes(AGENTS.read_bytes())
+    with closing(sqlite3.connect(copy)) as database, database:
+        database.execute("DELETE FROM agent_sessions WHERE session_id = 'other'")
+    assert sessions("import", str(copy), "--id", "ann")[:2] == (0, "ann\n")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "ids"), [("", ["talk", "other"]), ("moved/", ["moved/talk", "moved/other"])]
+)
+def test_ids_of_other_tools_begin_as_is_asked_for(sessions: Run, prefix: str, ids: list[str]) -> None:
+    """Losses name the sessions by these ids, too, and an import again finds them."""
+    status, out, err = sessions("import", str(AGENTS), "--prefix", prefix, store="jsonl:own")
+    assert (status, sorted(out.split())) == (0, sorted(ids))
+    assert "openai-agents-" not in err
+    again = sessions("import", str(AGENTS), "--prefix", prefix, store="jsonl:own")[1]
+    assert again.count(": skipped (nothing new)\n") == 2
+
+
+def test_a_list_of_messages_takes_a_prefix(sessions: Run, tmp_path: Path) -> None:
+    listed = ROOT / "tests/session/transfer/frameworks/pydantic_ai.json"
+    name = sessions("import", str(listed), store="jsonl:named")[1].strip()
+    own = sessions("import", str(listed), "--prefix", "", store="jsonl:own")[1].strip()
+    assert name == f"pydantic-ai-{own}"
+
+
+def test_what_was_added_here_becomes_a_branch_that_can_be_continued(sessions: Run, tmp_path: Path) -> None:
+    """After both sides have grown. A second import, and one after nothing was added here, say nothing."""
+    file = tmp_path / "chat.json"
+
+    def grow(*texts: str) -> tuple[int, str, str]:
+        said = [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(texts)]
+        file.write_text(json.dumps({"id": "c", "messages": said}))
+        return sessions("import", str(file))
+
+    id = "openai-chat-c"
+    assert grow("a", "b") == (0, f"{id}\n", "")
+    assert grow("a", "b", "c") == (0, f"{id}\n", "")
+    with closing(open_store("jsonl:store")) as store:
+        session = StoredSession.load(id, store, World())
+        assert session is not None
+        for text in ("ours", "ours, too"):
+            session.append(EventDraft("message_added", {"role": "user", "content": text}))
+        last = session.seq
+    status, out, err = grow("a", "b", "c", "d")
+    assert (status, out) == (0, f"{id}\n")
+    assert err == (
+        f"branch: {id}: 2 messages added here are now a branch that ends at event {last}: "
+        f"`harnpy sessions fork {id} NEW --at {last}` continues it\n"
+    )
+    assert "ours" not in sessions("show", id)[1]
+    assert sessions("fork", id, "NEW", "--at", str(last))[0] == 0
+    assert sessions("show", "NEW")[1] == "user: a\nassistant: b\nuser: c\nuser: ours\nuser: ours, too\n"
+    assert grow("a", "b", "c", "d")[2] == ""
+    assert grow("a", "b", "c", "d", "e")[2] == ""
+
+
+def test_an_imported_call_is_shown_as_a_native_one(sessions: Run) -> None:
+    sessions("import", str(AGENTS))
+    shown = sessions("show", "openai-agents-talk")[1]
+    assert 'assistant: I look.\n  -> look({"at":"red"})\n  -> look({"at":"blue"})\n' in shown
+    assert "<tool_use>" not in shown

@@ -239,7 +239,10 @@ def test_an_import_of_what_is_there(sessions: Run) -> None:
     sessions("export", "talk", "-o", "t.jsonl")
     status, _, err = sessions("import", "t.jsonl")
     assert (status, err) == (1, "error: t.jsonl: Session already exists: 'talk'\n")
-    assert sessions("import", "t.jsonl", "--on-conflict", "skip")[:2] == (0, "t.jsonl: skipped\n")
+    assert sessions("import", "t.jsonl", "--on-conflict", "skip")[:2] == (
+        0,
+        "t.jsonl: skipped (there is one already)\n",
+    )
     assert sessions("import", "t.jsonl", "--id", "again")[:2] == (0, "again\n")
     assert sessions("show", "again")[1] == sessions("show", "talk")[1]
     status, out, _ = sessions("import", "t.jsonl", "--on-conflict", "rename")

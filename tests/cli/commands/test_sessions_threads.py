@@ -344,7 +344,7 @@ def test_two_thousand_threads_are_listed_unread(
 def test_threads_of_other_savers_come_in(sessions: Run) -> None:
     path = str(GRAPHS)
     assert sessions("import", "--checkpoints", path) == (0, "thread:one\nthread:user 2/b\n", "")
-    assert sessions("import", "--checkpoints", path)[1].count(": skipped\n") == 2
+    assert sessions("import", "--checkpoints", path)[1].count(": skipped (nothing new)\n") == 2
     assert "asks: " in sessions("show", "thread:user 2/b")[1]
     status, _, err = sessions("import", "--checkpoints", str(GRAPHS.with_name("otel.jsonl")))
     assert (status, err.count("\n")) == (1, 1)

@@ -51,7 +51,7 @@ def test_a_program_does_not_start_untrusted(
     done = harnpy(*words, stdin='println("ran")\n')
     assert done.returncode == 1
     assert done.stderr.startswith(needs("mcp, event_log.store"))
-    assert "harn.toml, and run `harnpy trust`\n" in done.stderr
+    assert "harn.toml, and run `harnpy trust`; in CI, set HARN_TRUST=1 or pass --trust\n" in done.stderr
     assert done.stdout == ""
     assert not (tmp_path / "written").exists()
 

@@ -162,16 +162,17 @@ def test_json(in_process: Command, project) -> None:
 
 def test_junit_and_durations(in_process: Command, project, tmp_path: Path) -> None:
     project(TWO_FILES | {"tests/c.harn": 'pipeline test_x(t) { println("a<b\x01")\n throw 1 }'})
-    out = in_process("test", "--durations=2", "--junit", "j.xml").stdout
-    assert out.endswith("JUnit XML written to j.xml\n")
+    out = in_process("test", "--durations=2", "--junit", "deep/er/j.xml").stdout
+    assert out.endswith("JUnit XML written to deep/er/j.xml\n")
     assert "Slowest 2 tests:\n" in out
     assert re.search(r"^ +\d+ ms  \w+ \[tests/.*\.harn\]$", out, re.MULTILINE)
-    suite = ElementTree.parse(tmp_path / "j.xml").getroot()
+    suite = ElementTree.parse(tmp_path / "deep/er/j.xml").getroot()
     assert suite.attrib.items() >= {"tests": "4", "failures": "2"}.items()
     cases = {(case.get("classname"), case.get("name")): case for case in suite}
     assert cases["tests/deep/b.harn", "checks"].find("failure") is None
     assert cases["tests/c.harn", "test_x"].findtext("system-out") == "a<b�\n"
     assert cases["tests/c.harn", "test_x"].findtext("failure").startswith("error: Thrown: 1\n")
+    assert cases["tests/c.harn", "test_x"].find("failure").get("message") == "1"
     assert "Slowest 4 tests:" in in_process("test", "--timing", "tests").stdout
 
 
@@ -217,10 +218,14 @@ def test_a_compile_error_fails_its_tests(harnpy: Command, project) -> None:
 
 
 def test_a_timeout(harnpy: Command, project) -> None:
-    project({"x.harn": "pipeline test_slow(t) { while true { } }\npipeline test_fast(t) { 1 }"})
+    """The call that was running is named, one that waits, too."""
+    waits = "fn wait() {\n  sleep(1h)\n}\npipeline test_waits(t) { wait() }\n"
+    project({"x.harn": waits + "pipeline test_slow(t) { while true { } }\npipeline test_fast(t) { 1 }"})
     done = harnpy("test", "x.harn", "--timeout", "200")
-    assert "  FAIL  test_slow [x.harn]\n        timed out after 200ms\n" in done.stdout
-    assert "2 total" in done.stdout, "the run goes on after a timeout"
+    slow = "        timed out after 200ms\n          --> x.harn:"
+    assert f"  FAIL  test_waits [x.harn]\n{slow}2:3\n" in done.stdout
+    assert f"  FAIL  test_slow [x.harn]\n{slow}5:" in done.stdout
+    assert "3 total" in done.stdout, "the run goes on after a timeout"
 
 
 def test_leaving_with_a_status_is_a_failure(harnpy: Command, project) -> None:
@@ -248,6 +253,9 @@ def test_nothing_selected(in_process: Command, project, mode: tuple[str, ...]) -
     )
     done = in_process("test", *mode, "--filter", "nope")
     assert (done.stdout, done.stderr, done.returncode) == ("", "no test matches `--filter nope`\n", 5)
+    report = in_process("test", *mode, "--filter", "nope", "--junit", "none.xml")
+    assert (report.stdout, report.returncode) == ("JUnit XML written to none.xml\n", 5)
+    assert ElementTree.parse("none.xml").getroot().get("tests") == "0"
     project({"empty/a.harn": "let a = 1"})
     done = in_process("test", *mode, *(("--root", "empty") if mode else ("empty",)))
     told = "No .harn conformance tests found under" if mode else "No test pipelines found in"
@@ -259,6 +267,32 @@ def test_parallel_keeps_the_order(harnpy: Command, project) -> None:
     assert untimed(harnpy("test", "--parallel").stdout) == untimed(harnpy("test").stdout)
 
 
+@pytest.mark.parametrize(
+    ("inside", "ran"),
+    [("lib/deep", ["../../tests/a.harn", "../../tests/deep/b.harn"]), ("tests/deep", ["b.harn"])],
+)
+def test_in_a_folder_of_a_project(
+    in_process: Command, project, monkeypatch: pytest.MonkeyPatch, inside: str, ran: list[str]
+) -> None:
+    """The project's tests run, of those in the folder only these."""
+    passing = "pipeline test_a(t) { 1 }"
+    project({"harn.toml": "", "lib/deep/x.harn": "", "tests/a.harn": passing, "tests/deep/b.harn": passing})
+    monkeypatch.chdir(inside)
+    assert re.findall(r"\[(.*)\]", in_process("test").stdout) == ran
+
+
+@pytest.mark.parametrize("key", ["", "sk-none"])
+def test_a_real_model_is_not_called(
+    in_process: Command, project, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    """Whether there is a key or not: the test says what to do instead."""
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    project({"x.harn": 'pipeline test_a(t) { llm_call("Hi", nil, {provider: "openai"}) }'})
+    told = in_process("test", "x.harn").stdout
+    assert "LLM calls are disabled by HARN_LLM_CALLS_DISABLED; provider `openai` would make" in told
+    assert "tests call no real model, use llm_mock (docs/testing.md)" in told
+
+
 def test_missing_path(harnpy: Command) -> None:
     done = harnpy("test", "gone")
     assert (done.stderr, done.returncode) == ("Path not found: gone\n", 1)
@@ -267,7 +301,7 @@ def test_missing_path(harnpy: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "no path specified and no tests/ directory found"),
+        ([], "no path specified and no tests/ directory found, here or in a project around it"),
         (["a", "b"], "only `harnpy test conformance` accepts a second positional target"),
         (["x.harn", "--jobs", "2"], "`--jobs` does not apply to user tests"),
         (["x.harn", "--json", "--watch"], "`--json` and `--watch` exclude each other"),
@@ -317,3 +351,21 @@ def test_tests_import_what_lies_beside_them(harnpy: Command, project) -> None:
     )
     done = harnpy("test")
     assert "2 passed" in done.stdout, done.stdout
+
+
+def test_a_declared_server_starts_beside_the_manifest_and_is_heard_by_the_test(
+    in_process: Command, project, trusted: None
+) -> None:
+    """A server that doesn't start: the test says why, and has what the server wrote."""
+    why = "MCP: server closed connection: no such weather"
+    project(
+        {
+            "harn.toml": '[[mcp]]\nname = "weather"\ncommand = ["sh", "weather.sh"]\n',
+            "weather.sh": "echo starting >&2\necho no such weather >&2\n",
+            "tests/a.harn": 'pipeline test_weather(task) { mcp_call(mcp.weather, "today") }',
+        }
+    )
+    done = in_process("test")
+    assert f"error: Runtime error: mcp.weather isn't connected: {why} " in done.stdout
+    assert "          starting\n" in done.stdout.partition("        output:\n")[2]
+    assert done.stderr == ""

@@ -77,6 +77,7 @@ def test_a_client_that_cannot_ask(tmp_path: Path) -> None:
     async def session(client: Client) -> None:
         said = text_of(await client.call_tool("tolerant", {}))
         assert said == "HumanCancelledError: the MCP client can't ask its user"
+        assert text_of(await client.call_tool("name", {})) == "ERROR the MCP client can't ask its user"
 
     converse(tmp_path / "people.harn", FILE, session, mode="legacy")
     converse(tmp_path / "people.harn", FILE, session)
