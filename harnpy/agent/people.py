@@ -179,10 +179,10 @@ def outcome(request: Request, responses: Iterable[Dict]) -> Outcome | None:
 
 def approvals(request: Request, responses: Iterable[Dict]) -> list[Dict]:
     """Return the responses that count as approvals: one for each entitled reviewer."""
-    return [response for response in _counted(request, responses) if response.get("approved") is True]
+    return [response for response in votes(request, responses) if response.get("approved") is True]
 
 
-def _counted(request: Request, responses: Iterable[Dict]) -> Iterator[Dict]:
+def votes(request: Request, responses: Iterable[Dict]) -> Iterator[Dict]:
     """Return the responses that count: approvals with a reviewer, and denials."""
     counted = set()
     for response in responses:
@@ -197,14 +197,14 @@ def _counted(request: Request, responses: Iterable[Dict]) -> Iterator[Dict]:
 
 
 def _ballot(request: Request, responses: Iterable[Dict]) -> Outcome | None:
-    votes: list[Dict] = []
-    for response in _counted(request, responses):
-        votes.append(response)
+    given: list[Dict] = []
+    for response in votes(request, responses):
+        given.append(response)
         if response.get("approved") is not True:
-            names = sorted(vote["reviewer"] for vote in votes if vote.get("reviewer"))
+            names = sorted(vote["reviewer"] for vote in given if vote.get("reviewer"))
             return Outcome(error=ApprovalDenied(request.id, names, response.get("reason")))
-        if len(votes) == request.needed:
-            return Outcome(_approval(request, votes))
+        if len(given) == request.needed:
+            return Outcome(_approval(request, given))
     return None
 
 

@@ -130,10 +130,9 @@ class Screen:
         try:
             await self._attachment.enter(text, seen=seen)
         except (Refused, ApiError) as error:
-            self.show(paint(f"! {harmless(str(error))}", "red", sys.stdout))
-            if not self._buffer.text and not text.startswith("/"):
-                self._buffer.text = text
-                self._buffer.cursor_position = len(text)
+            # What was typed is in the history. In the line it would stand before the command that comes next.
+            hint = "" if text.startswith("/") else " (the up key brings back what you typed)"
+            self.show(paint(f"! {harmless(str(error))}{hint}", "red", sys.stdout))
 
     # What it looks like.
 

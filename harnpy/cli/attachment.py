@@ -91,6 +91,8 @@ def event_text(event: Event, width: int) -> str | None:
             return _note(f"the turn ended: {data['turn_stop_reason']}")
         case "approval_resolved":
             decided = "allowed" if data.get("decision") == "allow" else "denied"
+            if data.get("reviewers"):
+                decided += f" by {', '.join(map(str, data['reviewers']))}"
             return _note(f"{decided}: {data['reason']}" if data.get("reason") else decided)
         case "approval_canceled":
             return _note("the request was withdrawn")
@@ -193,7 +195,7 @@ class Attachment:
             self.show(message_text(message, self._width()))
         await self._look()
         if control and not self.in_control and self.session is not None:
-            self.show(_note(f"{self.session.controller} is in control: /take takes it"))
+            self.show(_note(f"{self.controller} is in control: /take takes it"))
 
     async def attach(self, *, control: bool) -> None:
         """Attach, or say what this client is from now on. Raises `ApiError`."""
@@ -299,6 +301,19 @@ class Attachment:
         return self.session is not None and self.session.controller == self.name
 
     @property
+    def controller(self) -> str | None:
+        """Return who is in control: a principal, or the id of a client whose principal nobody knows."""
+        session = self.session
+        if session is None or session.controller is None:
+            return None
+        found = next((each for each in session.clients if each.client_id == session.controller), None)
+        return session.controller if found is None or found.principal is None else found.principal
+
+    @property
+    def may_send(self) -> bool:
+        return self.session is not None and "write" in self.session.may
+
+    @property
     def is_running(self) -> bool:
         return self.session is not None and self.session.running is not None
 
@@ -315,8 +330,8 @@ class Attachment:
         if session.controller == self.name:
             control = "you control"
         else:
-            control = f"{one_line(session.controller)} controls" if session.controller else "nobody controls"
-        doing = "waits for you" if session.requests else "answering" if session.running else session.status
+            control = f"{one_line(self.controller)} controls" if self.controller else "nobody controls"
+        doing = session.waiting or ("answering" if session.running else session.status)
         connection = "" if self.client.reachable else "connecting again…"
         others = [control, doing, f"${session.cost:.4f}", connection]
         parts = " · ".join(part for part in others if part)
@@ -345,6 +360,8 @@ class Attachment:
         elif self._decides(line):
             await (_allow if line.lower() in _YES else _deny)(self, "")
         elif line:
+            if not self.may_send:
+                raise Refused("you observe: you may read this session and not send to it")
             if not self.in_control:
                 raise Refused("you observe: /take takes control")
             await self.client.send(self.id, line, client=self.name, wait=wait)
@@ -427,7 +444,7 @@ COMMANDS = {
     "take": _Command("", "have what you type sent", _take),
     "release": _Command("", "give control up", _release),
     "allow": _Command("[ID]", "approve a call (or: y)", _allow),
-    "deny": _Command("[ID] REASON", "refuse it (or: n)", _deny),
+    "deny": _Command("[ID] REASON", "deny it (or: n)", _deny),
     "answer": _Command("[ID] TEXT", "answer a question", _answer),
     "cancel": _Command("", "end the running turn", _cancel),
     "fork": _Command("[SEQ]", "fork here, or at an event", _fork),

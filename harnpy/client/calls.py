@@ -168,7 +168,8 @@ def send(
 
     ``prompt`` is a text, a message, messages, or None for what is there. The same ``key`` (None: a new one)
     comes to the same turn, so a connection that breaks begins no second one. ``client`` is who sends: where a
-    session has a controller, only that one may. ``timeout`` (seconds) and ``budget`` are the turn's.
+    session has a controller, only that one may. Without ``client`` it is refused while a client of another
+    principal is in control. ``timeout`` (seconds) and ``budget`` are the turn's.
     """
     limits = None if budget is None else dict(budget)
     body = t.Send(prompt=prompt, agent=agent, client=client, wait=wait, timeout=timeout, budget=limits)
@@ -220,6 +221,34 @@ def close(id: str) -> Call[t.Session]:
 def delete(id: str) -> Call[None]:
     """Hide a session from everybody. Needs the scope `admin`."""
     return Call("DELETE", path_of("sessions", id), NoneType)
+
+
+def shares(id: str) -> Call[dict[str, list[t.ShareScope]]]:
+    """Return with whom a session is shared, and for what."""
+    reply: Any = dict[str, list[t.ShareScope]]
+    return _get(path_of("sessions", id, "shares"), reply)._replace(part="shares")
+
+
+def share(id: str, principal: str, *scopes: t.ShareScope) -> Call[dict[str, list[t.ShareScope]]]:
+    """Share a session with a principal, for ``read`` (when none is given), ``write`` or ``approve``.
+
+    These scopes replace those that it had. Only the session's owner may. Returns all shares.
+    """
+    body = t.Share(scopes=[*scopes] or ["read"])
+    return _shared("PUT", id, principal, body)
+
+
+def unshare(id: str, principal: str) -> Call[dict[str, list[t.ShareScope]]]:
+    """Take a share back, at once also in open streams. Returns the shares that are left."""
+    return _shared("DELETE", id, principal)
+
+
+def _shared(
+    method: str, id: str, principal: str, body: t.Body | None = None
+) -> Call[dict[str, list[t.ShareScope]]]:
+    reply: Any = dict[str, list[t.ShareScope]]
+    path = path_of("sessions", id, "shares", principal)
+    return Call(method, path, reply, body=body, part="shares", repeats=True)
 
 
 def compare(id: str, other: str, *, limit: int = 200) -> Call[t.Comparison]:
@@ -292,7 +321,7 @@ def allow(request_id: str, reason: str = "") -> Call[t.Request]:
 
 
 def deny(request_id: str, reason: str = "") -> Call[t.Request]:
-    """Refuse what a request asks for; the model reads the reason."""
+    """Deny what a request asks for; the model reads the reason."""
     return _answered(request_id, t.Answer(decision="deny", reason=reason))
 
 

@@ -78,6 +78,9 @@ class Verbs:
     compact = Verb(calls.compact)
     close = Verb(calls.close)
     delete = Verb(calls.delete)
+    shares = Verb(calls.shares)
+    share = Verb(calls.share)
+    unshare = Verb(calls.unshare)
     compare = Verb(calls.compare)
     search = Verb(calls.search)
 

@@ -11,7 +11,11 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, UnsetType, field
 
 Json = Any
-Scope = Literal["read", "write", "approve", "admin", "all"]
+Scope = Literal["read", "write", "approve", "admin", "read:all", "approve:all", "all"]
+#: What a session can be shared for.
+ShareScope = Literal["read", "write", "approve"]
+#: What a caller may do with a session; `own`: fork, rewind, compact, close and share it.
+Right = Literal["read", "write", "approve", "own", "admin"]
 Mode = Literal["observer", "controller"]
 
 
@@ -94,6 +98,8 @@ class Client(Reply):
     last_seen_at: str
     metadata: dict[str, Json] = field(default_factory=dict)
     stale: bool = False
+    #: Whose client it is; None for one that a program has attached.
+    principal: str | None = None
 
 
 class Request(Reply):
@@ -116,8 +122,20 @@ class Session(Info):
     #: The key of the turn that runs.
     running: str | None = None
     requests: list[Request] = field(default_factory=list)
+    #: Relatives that the caller may see.
     lineage: list[Info] = field(default_factory=list)
     children: list[Info] = field(default_factory=list)
+    #: With whom it is shared, and for what.
+    shares: dict[str, list[ShareScope]] = field(default_factory=dict)
+    #: What the caller may do with it.
+    may: list[Right] = field(default_factory=list)
+
+    @property
+    def waiting(self) -> str | None:
+        """Return for whom a turn waits, in words; None where nothing is asked."""
+        if not self.requests:
+            return None
+        return "waits for you" if "approve" in self.may else "waits for somebody else"
 
 
 class SessionList(Reply):
@@ -204,6 +222,12 @@ class Attached(Reply):
     client: dict[str, Json]
     live_controller_id: str | None
     previous_controller_id: str | None
+
+
+class ShareList(Reply):
+    """With whom a session is shared, and for what."""
+
+    shares: dict[str, list[ShareScope]]
 
 
 class RequestList(Reply):
@@ -312,6 +336,10 @@ class Rewind(Body):
 
 class Compact(Body):
     strategy: str | None = None
+
+
+class Share(Body):
+    scopes: list[ShareScope]
 
 
 class Attach(Body):

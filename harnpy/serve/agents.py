@@ -99,12 +99,12 @@ class Person:
         details = {key: payload[key] for key in ("detail", "principal", "role") if payload.get(key)}
         asked = ApprovalRequest(request.id, self._session_id, tool, args, request.kind, metadata=details)
         decided = await self._approvals.decide(asked)
-        reason = decided.reason or None
+        reason, reviewer = decided.reason or None, decided.reviewer or _REVIEWER
         if request.kind == ESCALATION:
             if decided.decision != ALLOW:
                 raise HumanCancelled(reason or "escalation was declined")
-            return {"accepted": True, "reviewer": _REVIEWER, "reason": reason}
-        return {"approved": decided.decision == ALLOW, "reviewer": _REVIEWER, "reason": reason}
+            return {"accepted": True, "reviewer": reviewer, "reason": reason}
+        return {"approved": decided.decision == ALLOW, "reviewer": reviewer, "reason": reason}
 
     async def _answer(self, prompt: str, payload: Dict) -> Any:
         if self._inputs is None:
@@ -122,6 +122,7 @@ class Person:
 
 
 _NOBODY: Final = "nobody is there to ask"
+#: Who decides where nobody says: whatever sent the prompt.
 _REVIEWER: Final = "client"
 
 #: The person of the prompt that runs.

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.serve.refusals import CONFLICT, INVALID, Refused
+from harnpy.serve.shown import CLIENT_OWNER, OWN, client_owner
 from harnpy.serve.streams import encoded
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ LONGEST_NAME: Final = 200
 LARGEST_METADATA: Final = 4096
 MOST_CLIENTS: Final = 100
 #: The key of a record's metadata that says which WebSocket has attached the client.
-CONNECTION: Final = "serve.connection"
+CONNECTION: Final = f"{OWN}connection"
 
 
 def check_size(client: str, metadata: Mapping[str, Any] = {}) -> None:
@@ -32,6 +33,36 @@ def check_size(client: str, metadata: Mapping[str, Any] = {}) -> None:
         raise Refused(*INVALID, what)
     if metadata and len(encoded(metadata)) > LARGEST_METADATA:
         raise Refused(*INVALID, f"`metadata` must have at most {LARGEST_METADATA} bytes as JSON")
+    if any(key.startswith(OWN) for key in metadata):
+        raise Refused(*INVALID, f"`metadata.{OWN}…` is the server's")
+
+
+def marked(metadata: Mapping[str, Any], principal: str, connection: str | None = None) -> dict[str, Any]:
+    """Return the metadata of a client's record, with what the server notes there."""
+    own = {CLIENT_OWNER: principal, CONNECTION: connection}
+    return {**metadata, **{key: value for key, value in own.items() if value is not None}}
+
+
+def check_owner(live: LiveSession, principal: str, client: str) -> None:
+    """Raise `Refused` for a client of another principal."""
+    record = live.view.clients.get(client)
+    owner = None if record is None else client_owner(record)
+    if owner not in (None, principal):
+        what = f"client '{client}' of session '{live.id}' is one of '{owner}': take another id for yours"
+        raise Refused(403, "forbidden", what)
+
+
+def check_control(live: LiveSession, principal: str, timeout: float) -> None:
+    """Raise `Refused` while a client of another principal is in control, and was heard of lately."""
+    controller = live.view.clients.get(live.view.controller_id() or "")
+    if controller is None or is_stale(live, controller, timeout):
+        return
+    owner = client_owner(controller)
+    if owner != principal:
+        name = controller["client_id"]
+        who = f"client '{name}'" if owner is None else f"'{owner}' (client '{name}')"
+        what = f"{who} controls session '{live.id}': to send, take it over with a client of yours"
+        raise Refused(409, "not_controller", what)
 
 
 def make_room(runtime: SessionRuntime, id: str, client: str) -> None:

@@ -10,7 +10,6 @@ import msgspec
 
 from harnpy.client import types as t
 from harnpy.formats.mismatch import decoded
-from harnpy.serve.attaching import CONNECTION
 from harnpy.serve.operations import Number
 from harnpy.serve.refusals import Refused, check_key
 from harnpy.serve.streams import encoded, sent
@@ -63,18 +62,16 @@ class Control:
         self._receive = receive
         self._send = send
         self._sending = asyncio.Lock()
-        self._connection = {CONNECTION: RealIds().new()}
+        self._connection = RealIds().new()
 
     async def run(self) -> None:
         """Serve it until either side ends it. Raises `Refused` before it is accepted, TimeoutError for a
         client that doesn't read."""
         query = self._query
-        attach = t.Attach(
-            client=query.client, mode=query.mode, takeover=query.takeover, metadata=self._connection
-        )
+        attach = t.Attach(client=query.client, mode=query.mode, takeover=query.takeover)
         await self._receive()  # that it connects
         try:
-            attached = await self._service.attach(self._caller, self._id, attach)
+            attached = await self._service.attach(self._caller, self._id, attach, self._connection)
             await self._send({"type": "websocket.accept"})
             await self._say({"attached": attached})
             await self._talk()
@@ -84,7 +81,7 @@ class Control:
             return
         finally:
             with suppress(Refused):
-                await self._service.leave(self._caller, self._id, query.client, *self._connection.values())
+                await self._service.leave(self._caller, self._id, query.client, self._connection)
 
     async def _talk(self) -> None:
         parts = [asyncio.ensure_future(part) for part in (self._hear(), self._beat(), self._show())]
@@ -163,7 +160,7 @@ class Control:
         if message.op == "takeover":
             return await service.takeover(caller, id, client)
         if message.op == "release":
-            return await service.attach(caller, id, t.Attach(client=client, metadata=self._connection))
+            return await service.attach(caller, id, t.Attach(client=client), self._connection)
         if message.op == "cancel":
             return {"cancelled": await service.cancel(caller, id)}
         if message.request is None:

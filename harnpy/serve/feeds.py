@@ -15,7 +15,7 @@ import logging
 from collections import deque
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from harnpy.client import types as t
 from harnpy.serve import shown
@@ -56,7 +56,20 @@ QUIET: Final = 15.0
 
 
 class Gone(Exception):
-    """Raised to a reader whose session is deleted."""
+    """Raised to a reader for whom a session isn't there any more."""
+
+
+class Sight(Protocol):
+    """Whether a reader may still read a session."""
+
+    @property
+    def is_lost(self) -> bool: ...
+
+    async def look(self) -> None:
+        """Take notice of what has happened so far."""
+
+    def take(self, event: t.Event) -> None:
+        """Take notice of an event."""
 
 
 class Feed:
@@ -211,26 +224,34 @@ class Feeds:
         chunks: bool = True,
         until: Callable[[], bool] = lambda: False,
         quiet: float = QUIET,
+        sight: Sight | None = None,
     ) -> AsyncIterator[Item | None]:
         """Yield the events behind ``after`` (None: those to come) and pieces of answers, and None after each
         ``quiet`` seconds without any. It ends once all is read and ``until`` says so.
 
-        Raises `SessionNotFound`, and `Gone` once the session is deleted.
+        Raises `SessionNotFound`, and `Gone` once the session is deleted, or ``sight`` of it is lost.
         """
         feed = await self.open(id)
+        if sight is not None:
+            feed.observers.append(sight.take)
         try:
+            if sight is not None:
+                await sight.look()
             reader = Reader(feed, feed.version if after is None else after, types, chunks=chunks)
             while True:
                 if reader.is_in_log:
                     for event in await self._blocking(partial(_read, feed, reader.after)):
                         for item in reader.passed(event):
+                            _check(sight)
                             yield item
                     continue
                 found = reader.take()
                 for item in found:
+                    _check(sight)
                     yield item
                 if found:
                     continue
+                _check(sight)
                 if feed.is_gone:
                     raise Gone
                 if until():
@@ -238,6 +259,8 @@ class Feeds:
                 if not await feed.news(quiet):
                     yield None
         finally:
+            if sight is not None:
+                feed.observers.remove(sight.take)
             self.leave(id, feed)
 
     async def open(self, id: str) -> Feed:
@@ -329,6 +352,12 @@ class Feeds:
             elif answers:
                 found.append((feed, [], answers))
         return found
+
+
+def _check(sight: Sight | None) -> None:
+    """Raise `Gone` to a reader who may read no more."""
+    if sight is not None and sight.is_lost:
+        raise Gone
 
 
 def _read(feed: Feed, after: int) -> list[t.Event]:

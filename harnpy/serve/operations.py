@@ -292,6 +292,27 @@ async def compare(call: Call[CompareQuery, None]) -> t.Comparison:
     return await call.service.compare(call.caller, *call.ids, limit=call.query.limit)
 
 
+# Shares.
+
+
+@_on("GET", f"{_SESSION}/shares", "read", t.ShareList)
+async def shares(call: Call[Nothing, None]) -> t.ShareList:
+    """With whom a session is shared, and for what."""
+    return await call.service.shares(call.caller, call.id)
+
+
+@_on("PUT", f"{_SESSION}/shares/{{principal}}", "write", t.ShareList, body=t.Share)
+async def share(call: Call[Nothing, t.Share]) -> t.ShareList:
+    """Share a session with a principal, for these scopes; only its owner may."""
+    return await call.service.share(call.caller, call.id, call.ids[1], call.body.scopes)
+
+
+@_on("DELETE", f"{_SESSION}/shares/{{principal}}", "write", t.ShareList)
+async def unshare(call: Call[Nothing, None]) -> t.ShareList:
+    """Take a share back."""
+    return await call.service.unshare(call.caller, *call.ids)
+
+
 # Callers, agents, people.
 
 

@@ -134,7 +134,7 @@ class People:
         """Return what somebody has answered."""
         found, is_logged = await asyncio.to_thread(self._logged_approval, asked)
         answer = await self._answered(found, is_logged)
-        return Approval(answer["decision"], answer.get("reason") or "")
+        return Approval(answer["decision"], answer.get("reason") or "", reviewer=answer["by"])
 
     async def _question(self, id: str, prompt: str) -> str:
         found, is_logged = await asyncio.to_thread(self._logged_question, id, prompt)

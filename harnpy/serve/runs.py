@@ -121,6 +121,11 @@ class Runs:
             raise RunNotFound(id)
         return info
 
+    def owner(self, id: str) -> str | None:
+        """Return whose a run is. Raises `RunNotFound`."""
+        found = self._info(None, id).attributes.get(OWNER)
+        return found if isinstance(found, str) else None
+
     def steps(self, owner: str | None, id: str, after: int) -> list[t.RunStep]:
         self._info(owner, id)
         return [shown.step(step) for step in self.engine.steps(id)[after:]]
@@ -181,6 +186,12 @@ class Runs:
             return True
         infos = (self.engine.get(run) for run in _runs_of(point))
         return any(info.attributes.get(OWNER) == owner for info in infos if info is not None)
+
+    def has_waitpoint(self, owner: str | None, id: str) -> bool:
+        """Return whether a waitpoint is there for an owner."""
+        point = Point(self._waitpoints.log, id)
+        point.read()
+        return point.is_known and self._sees(owner, point)
 
     def complete(self, owner: str | None, id: str, value: Any, by: str) -> t.Waitpoint:
         points = self._waitpoints

@@ -1,17 +1,18 @@
 """`Service`: what callers may do with the sessions and runs of a store, whoever carries it to them.
 
 The HTTP API, its WebSocket, and the portal's pages are faces of it. It knows scopes and owners, and no HTTP.
-Who may do what is decided in one place, the decorators `needs` and `on_session`. Spec: 11 §1.2, §1.3.
+Who may do what is the law of `harnpy.serve.rights`, which the decorators `needs` and `on_session` apply.
+Spec: 11 §1.2, §1.3.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from functools import lru_cache, partial, wraps
+from functools import partial, wraps
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
@@ -19,12 +20,14 @@ from weakref import WeakValueDictionary
 from harnpy.client import types as t
 from harnpy.eventlog.topics import StoreEventLog
 from harnpy.faults import Fault
-from harnpy.serve import attaching, refusals, shown, streams
+from harnpy.serve import attaching, refusals, sharing, shown, streams
 from harnpy.serve.feeds import QUIET, Feeds, Gone
 from harnpy.serve.looks import Looks
 from harnpy.serve.people import Cancel, People, open_requests
 from harnpy.serve.prompted import Definitions, Prompted
 from harnpy.serve.refusals import Refused as Refused
+from harnpy.serve.rights import OWN, Belongs
+from harnpy.serve.rights import Caller as Caller
 from harnpy.serve.run_feeds import RunFeeds
 from harnpy.serve.runs import Runs
 from harnpy.serve.sends import Sends
@@ -40,6 +43,7 @@ from harnpy.session.registers import DELETED
 from harnpy.session.runtime import SessionQuery, heads_of
 from harnpy.storage.contract import PAGE, HeadQuery, all_heads, mark, position, terms
 from harnpy.storage.errors import StorageError
+from harnpy.workflow.engines.errors import RunNotFound
 from harnpy.world.ids import RealIds
 
 if TYPE_CHECKING:
@@ -74,20 +78,9 @@ WINDOW_SECONDS: Final = 1.0
 #: Seconds between two looks for runs that nobody works on, and at those that are to end.
 TAKE_UP: Final = 2.0
 _DRAINING: Final = 0.05
-#: Sessions above one that are asked for its owner, at most.
-_DEEP: Final = 64
 _MOVES: Final = frozenset({LEAF_MOVED})
 #: Events that may say that a turn has ended: a program's end is a note of the session's.
 _ENDS: Final = frozenset({TURN_COMPLETED, REGISTER_SET})
-
-#: What each scope holds. Spec: 11 §1.2.
-HOLDS: Final[dict[str, frozenset[str]]] = {
-    "read": frozenset({"read"}),
-    "write": frozenset({"read", "write"}),
-    "approve": frozenset({"read", "approve"}),
-    "admin": frozenset({"read", "write", "approve", "admin"}),
-    "all": frozenset({"read", "write", "approve", "admin", "all"}),
-}
 
 
 class _WindowText(NamedTuple):
@@ -95,30 +88,9 @@ class _WindowText(NamedTuple):
 
     seq: int
     created: int
-    owner: str | None
+    belongs: Belongs
     text: bytes
     until: float
-
-
-class Caller(NamedTuple):
-    """Who calls. ``scopes`` as in 11 §1.2."""
-
-    principal: str
-    scopes: frozenset[str]
-    limits: t.Limits | None = None
-
-    def may(self, scope: str) -> bool:
-        return scope in _held(self.scopes)
-
-    def may_see(self, owner: str | None) -> bool:
-        """Return whether what belongs to that one is there for this one."""
-        return owner == self.principal or self.may("all")
-
-
-@lru_cache(maxsize=64)
-def _held(scopes: frozenset[str]) -> frozenset[str]:
-    """Return the scopes, and what they hold."""
-    return frozenset().union(*(HOLDS[scope] for scope in scopes))
 
 
 def needs(
@@ -127,7 +99,7 @@ def needs(
     [Callable[Concatenate[Service, Caller, P], Awaitable[R]]],
     Callable[Concatenate[Service, Caller, P], Awaitable[R]],
 ]:
-    """Have a method refuse callers without a scope, and raise `Refused` for what fails in it."""
+    """Have a method refuse callers without a right, and raise `Refused` for what fails in it."""
 
     def decorate(
         method: Callable[Concatenate[Service, Caller, P], Awaitable[R]],
@@ -150,7 +122,7 @@ def on_session(
     [Callable[Concatenate[Service, Caller, str, P], Awaitable[R]]],
     Callable[Concatenate[Service, Caller, str, P], Awaitable[R]],
 ]:
-    """`needs` for a method of a session, which somebody else's callers don't find."""
+    """`needs` for a method of a session, which callers who may not read it don't find."""
 
     def decorate(
         method: Callable[Concatenate[Service, Caller, str, P], Awaitable[R]],
@@ -160,7 +132,7 @@ def on_session(
             self.check(caller, scope)
             refusals.check_texts(*args, **kwargs)
             with refusals.refusing():
-                await self.seen(caller, id)
+                await self.seen(caller, id, scope)
                 return await method(self, caller, id, *args, **kwargs)
 
         return checked
@@ -273,12 +245,17 @@ class Service:
 
     # Who may do what.
 
-    def check(self, caller: Caller, scope: str) -> None:
-        if not caller.may(scope):
+    def check(self, caller: Caller, right: str) -> None:
+        """Raise `Refused` for a caller that has a right over nothing."""
+        if not caller.may(right):
+            scope = "write" if right == OWN else right
             raise Refused(403, "forbidden", f"this needs the scope `{scope}`")
 
-    async def seen(self, caller: Caller, id: str) -> Head:
-        """Return the head of a session that the caller may see."""
+    async def seen(self, caller: Caller, id: str, right: str = "read") -> Head:
+        """Return the head of a session that the caller has a right over.
+
+        Raises `Refused`: one that it may not read isn't there.
+        """
         if "\0" in id:  # which not every store can look for
             raise refusals.no_session(id)
         head = (
@@ -288,32 +265,40 @@ class Service:
         )
         if head is None or head.data.get("status") == DELETED:
             raise refusals.no_session(id)
-        if not caller.may("all"):
-            owner = head.data.get("metadata", {}).get(shown.OWNER)
-            if owner is None:
-                owner = await self.blocking(lambda: self.owner(info_of(head)))
-            if owner != caller.principal:
+        if not caller.may_all(right):
+            of = info_of(head)
+            is_known = shown.OWNER in of.metadata
+            belongs = self.belongs(of) if is_known else await self.blocking(partial(self.belongs, of))
+            if not caller.may_with("read", belongs):
                 raise refusals.no_session(id)
+            if not caller.may_with(right, belongs):
+                self.check(caller, right)
+                raise _too_little(id, right)
         return head
 
-    def owner(self, of: SessionInfo) -> str | None:
-        """Return whom a session belongs to: who created it, or the one above it."""
-        above: SessionInfo | None = of
-        for _ in range(_DEEP):
-            if above is None:
-                return None
-            owner = above.metadata.get(shown.OWNER)
-            if isinstance(owner, str):
-                return owner
-            head = None if above.parent_id is None else self.store.head(KIND, above.parent_id)
-            above = None if head is None else info_of(head)
-        return None
+    def belongs(self, of: SessionInfo) -> Belongs:
+        """Return whose a session is, and with whom it is shared."""
+        return sharing.belongs(self.store, of)
 
-    def _info(self, of: SessionInfo) -> t.Info:
-        return shown.info(of, self.owner(of))
+    def owner(self, of: SessionInfo) -> str | None:
+        """Return whom a session belongs to."""
+        return sharing.owner_of(self.store, of)
+
+    def _info(self, caller: Caller, of: SessionInfo) -> t.Info:
+        found = shown.info(of, self.owner(of))
+        if found.parent is not None and not self._sees_parent(caller, found):
+            found.parent = None
+        return found
 
     def _sees(self, caller: Caller, of: SessionInfo) -> bool:
-        return caller.may("all") or caller.may_see(self.owner(of))
+        return caller.may_all("read") or caller.may_with("read", self.belongs(of))
+
+    def _sees_parent(self, caller: Caller, info: t.Info) -> bool:
+        """Return whether a caller that sees a session also sees the one that it is a fork of."""
+        if caller.may_all("read") or info.owner == caller.principal:
+            return True
+        head = self.store.head(KIND, info.parent or "")
+        return head is not None and self._sees(caller, info_of(head))
 
     # Callers and agents.
 
@@ -358,7 +343,7 @@ class Service:
         return await self.slowly(caller, lambda: self._listed(caller, query))
 
     def _listed(self, caller: Caller, query: SessionQuery) -> t.SessionList:
-        asked = heads_of(query)._replace(principal=_principal(caller))
+        asked = heads_of(query)._replace(principal=_whose(caller))
         found: list[Head] = []
         while True:
             page = self.store.heads(asked)
@@ -368,7 +353,9 @@ class Service:
                 found = found[: query.limit]
                 after = mark(found[-1], asked)
             if after is None or len(found) == query.limit:
-                return t.SessionList(sessions=[self._info(info_of(head)) for head in found], next=after)
+                return t.SessionList(
+                    sessions=[self._info(caller, info_of(head)) for head in found], next=after
+                )
             # What it doesn't see is passed over in long strides.
             asked = asked._replace(after=after, limit=STRIDE)
 
@@ -395,25 +382,32 @@ class Service:
                 system_prompt=body.system,
             )
         )
-        return await self.blocking(lambda: self._session(live.id))
+        return await self.blocking(lambda: self._session(caller, live.id))
 
     @on_session("read")
     async def session(self, caller: Caller, id: str) -> t.Session:
-        return await self.blocking(lambda: self._session(id))
+        return await self.blocking(lambda: self._session(caller, id))
 
-    def _session(self, id: str) -> t.Session:
+    def _session(self, caller: Caller, id: str) -> t.Session:
         live = self.runtime.get(id)
         of, running = live.info, self.sends.at_work(live)
+        belongs = self.belongs(of)
         return shown.session(
-            of,
-            self.owner(of),
+            self._info(caller, of),
             messages=live.length,
             clients=self._clients(live),
             running=running,
             requests=[] if running is None else self._open_requests(live),
-            lineage=[self._info(each) for each in self.runtime.lineage(id)[:-1]],
-            children=[self._info(each) for each in self.runtime.children(id) if each.status != DELETED],
+            lineage=self._relatives(caller, self.runtime.lineage(id)[:-1]),
+            children=self._relatives(
+                caller, (each for each in self.runtime.children(id) if each.status != DELETED)
+            ),
+            shares=sharing.shown_shares(belongs.shares),
+            may=caller.all_with(belongs),
         )
+
+    def _relatives(self, caller: Caller, found: Iterable[SessionInfo]) -> list[t.Info]:
+        return [self._info(caller, each) for each in found if self._sees(caller, each)]
 
     def _open_requests(self, live: LiveSession) -> list[t.Request]:
         found = {each.id: each for each in open_requests(live)}
@@ -437,7 +431,7 @@ class Service:
         self.check(caller, "read")
         with refusals.refusing():
             known = self._windows.get(id)
-            if known is not None and caller.may_see(known.owner) and known.until > monotonic():
+            if known is not None and caller.may_with("read", known.belongs) and known.until > monotonic():
                 version = (
                     self._looks.find(id, self._version)
                     if self._is_near
@@ -460,9 +454,9 @@ class Service:
         return self.store.changes(KIND, id, 0, 0.0)
 
     def _window_text(self, id: str, created: int) -> _WindowText:
-        window, owner = self._window(id), self.owner(self.runtime.info(id))
+        window, belongs = self._window(id), self.belongs(self.runtime.info(id))
         until = monotonic() + WINDOW_SECONDS
-        return _WindowText(window.seq, created, owner, streams.encoded(window), until)
+        return _WindowText(window.seq, created, belongs, streams.encoded(window), until)
 
     @on_session("read")
     async def history(self, caller: Caller, id: str, *, after: int = 0, limit: int = 200) -> t.History:
@@ -502,18 +496,26 @@ class Service:
     ) -> AsyncIterator[t.Event | t.Chunk | None]:
         """Events behind ``after`` (None: from now on) and chunks as they come, None every 15 s without any.
 
-        Raises `Refused` with the code ``gone`` once the session is deleted.
+        Raises `Refused` with the code ``gone`` once the session is deleted, or isn't the caller's to read.
         """
         head = await self.opened(caller, id, after)
         after = head.version if after is None else after
         wanted = None if types is None else frozenset(types)
         try:
-            async for item in self.feeds.watch(id, after=after, types=wanted, quiet=quiet):
+            sight = self._sight(caller, head)
+            async for item in self.feeds.watch(id, after=after, types=wanted, quiet=quiet, sight=sight):
                 yield item
         except Gone:
-            raise Refused(404, "gone", f"session '{id}' was deleted") from None
+            raise _gone(id) from None
         except Fault as error:
             raise refusals.refused(error) from error
+
+    def _sight(self, caller: Caller, head: Head) -> Sight | None:
+        """Return what says whether the caller still may read a session; None where nobody can take that."""
+        owner = head.data.get("metadata", {}).get(shown.OWNER)
+        if caller.may_all("read") or owner == caller.principal:
+            return None
+        return Sight(self, caller, info_of(head))
 
     async def opened(self, caller: Caller, id: str, after: int | None = None) -> Head:
         """Return the head of a session that the caller may watch, behind event ``after``."""
@@ -530,13 +532,14 @@ class Service:
         if not body.content or not isinstance(body.content, str | list):
             raise Refused(422, "invalid", "`content` must be a text, or a list of blocks, that isn't empty")
         message = {"role": body.role, "content": body.content}
-        return await self.blocking(lambda: self._injected(id, message, body.client))
+        return await self.blocking(lambda: self._injected(caller, id, message, body.client))
 
-    def _injected(self, id: str, message: dict[str, Any], client: str | None) -> t.Event:
+    def _injected(self, caller: Caller, id: str, message: dict[str, Any], client: str | None) -> t.Event:
         while True:
             live = self.runtime.get(id)
             try:
                 with live.lock:
+                    self._check_sender(caller, live, client)
                     if client is None:
                         return shown.event(live.append_message(message))
                     timeout = self.runtime.controller_timeout
@@ -544,12 +547,12 @@ class Service:
             except SessionConflict:
                 continue  # somebody else may have taken over just now
 
-    @on_session("write")
+    @on_session(OWN)
     async def fork(self, caller: Caller, id: str, body: t.Fork) -> t.Session:
         forked = await in_thread(lambda: self.runtime.get(id).fork(body.id, at=body.at, label=body.label))
-        return await self.blocking(lambda: self._session(forked.id))
+        return await self.blocking(lambda: self._session(caller, forked.id))
 
-    @on_session("write")
+    @on_session(OWN)
     async def rewind(self, caller: Caller, id: str, body: t.Rewind) -> t.Session:
         def rewind() -> t.Session:
             live = self.runtime.get(id)
@@ -563,20 +566,20 @@ class Service:
                     422, "invalid", f"`to`: session '{id}' has no event {to}, it ends with {live.version}"
                 )
             live.move_leaf(to)
-            return self._session(id)
+            return self._session(caller, id)
 
         return await in_thread(rewind)
 
-    @on_session("write")
+    @on_session(OWN)
     async def compact(self, caller: Caller, id: str, body: t.Compact) -> dict[str, Any] | None:
         report = await asyncio.wrap_future(self.runtime.compact_in_background(id, body.strategy))
         return None if report is None else report.data()
 
-    @on_session("write")
+    @on_session(OWN)
     async def close_session(self, caller: Caller, id: str) -> t.Session:
         self._check_idle(id)
         await in_thread(lambda: self.runtime.execute(id, Complete()))
-        return await self.blocking(lambda: self._session(id))
+        return await self.blocking(lambda: self._session(caller, id))
 
     @on_session("admin")
     async def delete(self, caller: Caller, id: str) -> None:
@@ -589,6 +592,26 @@ class Service:
         if running is not None:
             what = f"session '{id}' is busy: its turn '{running.key}' hasn't ended, cancel it or wait for it"
             raise Refused(*refusals.BUSY, what)
+
+    # Shares.
+
+    @on_session("read")
+    async def shares(self, caller: Caller, id: str) -> t.ShareList:
+        return await self.blocking(lambda: _share_list(self.belongs(self.runtime.info(id))))
+
+    @on_session(OWN)
+    async def share(self, caller: Caller, id: str, principal: str, scopes: Sequence[str]) -> t.ShareList:
+        """Share a session with a principal for these scopes, in place of those that it had."""
+        if not scopes:
+            raise Refused(422, "invalid", "`scopes` is empty: DELETE takes a share back")
+        return await self.blocking(lambda: self._shared(id, principal, scopes))
+
+    @on_session(OWN)
+    async def unshare(self, caller: Caller, id: str, principal: str) -> t.ShareList:
+        return await self.blocking(lambda: self._shared(id, principal, ()))
+
+    def _shared(self, id: str, principal: str, scopes: Sequence[str]) -> t.ShareList:
+        return _share_list(sharing.share(self.runtime, id, principal, scopes))
 
     @on_session("read")
     async def compare(self, caller: Caller, id: str, other: str, *, limit: int = 200) -> t.Comparison:
@@ -636,7 +659,7 @@ class Service:
             return self.runtime.search(query, session, types=types, limit=most, names=names)
 
         def names() -> frozenset[str]:
-            asked = HeadQuery(KIND, None, frozenset({DELETED}), limit=STRIDE, principal=_principal(caller))
+            asked = HeadQuery(KIND, None, frozenset({DELETED}), limit=STRIDE, principal=_whose(caller))
             heads = all_heads(self.store, asked)
             return frozenset(head.name for head in heads if self._sees(caller, info_of(head)))
 
@@ -648,7 +671,7 @@ class Service:
                 visible[name] = head is not None and head.data.get("status") != DELETED
             return visible[name]
 
-        if session is None and not caller.may("all"):
+        if session is None and not caller.may_all("read"):
             hits = find(limit, names())
         else:
             # Hits of deleted sessions are left out: in the past that a session shares, some may be.
@@ -666,7 +689,8 @@ class Service:
         """Begin a turn; with ``body.wait`` return it once it has ended."""
         key, sending = await self._begun(caller, id, body, key)
         if body.wait:
-            async for _ in self._until_ended(id, key, sending, chunks=False):
+            sight = self._sight(caller, await self.seen(caller, id))
+            async for _ in self._until_ended(id, key, sending, sight, chunks=False):
                 continue
         elif sending is not None and sending.is_running:
             return t.Turn(key=key, status="running")
@@ -696,7 +720,8 @@ class Service:
                 known = await self.blocking(lambda: shown.find_turn(self.runtime.get(id), key))
                 after = head.version if known is None else min(known.seq - 1, self.runtime.get(id).version)
             yield None
-            async for item in self._until_ended(id, key, sending, after=after):
+            sight = self._sight(caller, head)
+            async for item in self._until_ended(id, key, sending, sight, after=after):
                 yield item
         finally:
             self.feeds.leave(id, feed)
@@ -705,13 +730,25 @@ class Service:
         self, caller: Caller, id: str, body: t.Send, key: str | None
     ) -> tuple[str, Sending | None]:
         self._check_open("send to another one")
+        if body.client is not None:
+            await self._check_owner(caller, id, body.client)
         key = self._ids.new() if key is None else key
         options: dict[str, Any] = {
             name: value
             for name in ("agent", "client", "timeout", "budget")
             if (value := getattr(body, name)) is not None
         }
-        return key, await self.sends.begin(id, body.prompt, key, options, partial(self._admit, caller))
+        admit = partial(self._admit_send, caller, id, body.client)
+        return key, await self.sends.begin(id, body.prompt, key, options, admit)
+
+    async def _admit_send(self, caller: Caller, id: str, client: str | None) -> None:
+        """Raise `Refused` for a caller that may begin no turn in a session now."""
+        await self._admit(caller)
+        belongs = await self.blocking(lambda: self.belongs(self.runtime.info(id)))
+        if belongs.owner not in (None, caller.principal):
+            # The turn's cost is the owner's: a limit isn't passed by in somebody else's session.
+            await self._admit(caller._replace(principal=belongs.owner))
+        await self.blocking(lambda: self._check_sender(caller, self.runtime.get(id), client))
 
     async def _admit(self, caller: Caller) -> None:
         """Raise `Refused` if the caller may begin nothing today."""
@@ -729,7 +766,14 @@ class Service:
         await self._admit(caller)
 
     async def _until_ended(
-        self, id: str, key: str, sending: Sending | None, *, after: int | None = None, chunks: bool = True
+        self,
+        id: str,
+        key: str,
+        sending: Sending | None,
+        sight: Sight | None,
+        *,
+        after: int | None = None,
+        chunks: bool = True,
     ) -> AsyncIterator[t.Event | t.Chunk | t.Turn | None]:
         """Yield what comes until a turn has ended, in whatever process, and then the turn."""
         feed = await self.feeds.open(id)  # before the look, so that an end right behind that is seen
@@ -740,12 +784,16 @@ class Service:
             def ends() -> bool:
                 return is_over or (sending is not None and not sending.is_running)
 
-            async for item in self.feeds.watch(id, after=after, chunks=chunks, until=ends, quiet=QUIET):
+            async for item in self.feeds.watch(
+                id, after=after, chunks=chunks, until=ends, quiet=QUIET, sight=sight
+            ):
                 yield item
                 # Another server says only in the log that it is done.
                 ended = isinstance(item, t.Event) and item.type in _ENDS
                 if sending is None and (ended or item is None):
                     is_over = (await self._turn(id, key)).status != "running"
+        except Gone:
+            raise _gone(id) from None
         finally:
             self.feeds.leave(id, feed)
         yield await self._turn(id, key)
@@ -810,16 +858,20 @@ class Service:
         return shown.clients(view.clients.values(), view.controller_id(), is_stale)
 
     @on_session("read")
-    async def attach(self, caller: Caller, id: str, body: t.Attach) -> dict[str, Any]:
+    async def attach(
+        self, caller: Caller, id: str, body: t.Attach, connection: str | None = None
+    ) -> dict[str, Any]:
+        """Attach a client; ``connection`` is the WebSocket that does it."""
         if body.mode != "observer" or body.takeover:
-            self.check(caller, "write")
+            await self.seen(caller, id, "write")
         attaching.check_size(body.client, body.metadata)
         await self._check_client(caller, id, body.client)
+        metadata = attaching.marked(body.metadata, caller.principal, connection)
 
         def attach() -> dict[str, Any]:
             attaching.make_room(self.runtime, id, body.client)
             return self.runtime.attach(
-                id, body.client, mode=body.mode, takeover=body.takeover, metadata=body.metadata
+                id, body.client, mode=body.mode, takeover=body.takeover, metadata=metadata
             )
 
         return await in_thread(attach)
@@ -827,10 +879,13 @@ class Service:
     @on_session("write")
     async def takeover(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
         attaching.check_size(client)
+        await self._check_owner(caller, id, client)
 
         def takeover() -> dict[str, Any]:
             attaching.make_room(self.runtime, id, client)
-            return self.runtime.takeover(id, client)
+            known = self.runtime.get(id).view.clients.get(client, {}).get("metadata", {})
+            metadata = {**known, **attaching.marked({}, caller.principal)}
+            return self.runtime.takeover(id, client, metadata=metadata)
 
         return await in_thread(takeover)
 
@@ -842,7 +897,8 @@ class Service:
 
     @on_session("read")
     async def detach(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
-        await self._check_client(caller, id, client)
+        if not caller.may_all("write"):
+            await self._check_client(caller, id, client)
         found: dict[str, Any] = await in_thread(lambda: self.runtime.detach(id, client))
         return found
 
@@ -852,11 +908,20 @@ class Service:
         await in_thread(lambda: attaching.detach(self.runtime, id, client, connection))
 
     async def _check_client(self, caller: Caller, id: str, client: str) -> None:
-        """Have callers who may only look leave the controller alone."""
-        if not caller.may("write"):
-            known = await self.blocking(lambda: self.runtime.get(id).view.controller_id())
-            if known == client:
-                self.check(caller, "write")
+        """Refuse another principal's client, and the controller to callers who may only look."""
+        await self._check_owner(caller, id, client)
+        if await self.blocking(lambda: self.runtime.get(id).view.controller_id()) == client:
+            await self.seen(caller, id, "write")
+
+    async def _check_owner(self, caller: Caller, id: str, client: str) -> None:
+        await self.blocking(lambda: attaching.check_owner(self.runtime.get(id), caller.principal, client))
+
+    def _check_sender(self, caller: Caller, live: LiveSession, client: str | None) -> None:
+        """Refuse a client of another principal, and without a client whatever passes by its controller."""
+        if client is not None:
+            attaching.check_owner(live, caller.principal, client)
+        else:
+            attaching.check_control(live, caller.principal, self.runtime.controller_timeout)
 
     # People.
 
@@ -869,13 +934,13 @@ class Service:
     def _requests(self, caller: Caller, id: str | None) -> list[t.Request]:
         sessions = self.sends.open_sessions() if id is None else [id]
         found = self.people.listed(sessions, lambda id: self.sends.at_work(self.runtime.get(id)) is not None)
-        visible: dict[str | None, bool] = {None: caller.may("all")}
+        visible: dict[str | None, bool] = {None: caller.may_all("read")}
         for request in found:
             if request.session is not None and request.session not in visible:
                 head = self.store.head(KIND, request.session)
                 visible[request.session] = head is not None and self._sees(caller, info_of(head))
         found = [each for each in found if visible[each.session] and id in (None, each.session)]
-        return found if id is not None else [*found, *self._runs.requests(_principal(caller))]
+        return found if id is not None else [*found, *self._runs.requests(_whose(caller))]
 
     @needs("approve")
     async def answer(self, caller: Caller, request_id: str, body: t.Answer) -> t.Request:
@@ -886,20 +951,38 @@ class Service:
             if await self.blocking(lambda: self.people.is_answered(request_id)):
                 raise taken
             raise Refused(404, "not_found", f"no open request has the id '{request_id}'")
+        await self._check_answerer(caller, request)
         refusals.check_answer(request, body)
         of = self.people if request.run is None else self._runs
         if not await self.blocking(lambda: of.answer(request, body, caller.principal)):
             raise taken
         return request
 
+    async def _check_answerer(self, caller: Caller, request: t.Request) -> None:
+        """Raise `Refused` for a request that the caller sees and may not answer."""
+        if request.session is not None:
+            await self.seen(caller, request.session, "approve")
+        elif request.run is not None:
+            await self.blocking(partial(self._check_run, caller, "approve", request.run))
+        elif not caller.may_all("approve"):
+            raise Refused(403, "forbidden", "this needs the scope `approve:all`")
+
     # Runs and waitpoints.
+
+    def _check_run(self, caller: Caller, right: str, id: str) -> None:
+        """Raise `RunNotFound` for a run that the caller doesn't see, `Refused` for one that it only sees."""
+        belongs = Belongs(self._runs.owner(id))
+        if not caller.may_with("read", belongs):
+            raise RunNotFound(id)
+        if not caller.may_with(right, belongs):
+            raise Refused(403, "forbidden", f"only the owner of run '{id}' may do this")
 
     @needs("read")
     async def runs(
         self, caller: Caller, *, status: str | None = None, limit: int = PAGE, after: str | None = None
     ) -> t.RunList:
         _bounded("limit", limit)
-        return await self.blocking(lambda: self._runs.listed(_principal(caller), status, limit, after))
+        return await self.blocking(lambda: self._runs.listed(_whose(caller), status, limit, after))
 
     @needs("write")
     async def start(self, caller: Caller, body: t.StartRun) -> t.Run:
@@ -912,11 +995,11 @@ class Service:
 
     @needs("read")
     async def run(self, caller: Caller, id: str) -> t.Run:
-        return await self.blocking(lambda: self._runs.get(_principal(caller), id))
+        return await self.blocking(lambda: self._runs.get(_whose(caller), id))
 
     @needs("read")
     async def run_steps(self, caller: Caller, id: str, *, after: int = 0) -> list[t.RunStep]:
-        return await self.blocking(lambda: self._runs.steps(_principal(caller), id, after))
+        return await self.blocking(lambda: self._runs.steps(_whose(caller), id, after))
 
     async def run_events(
         self, caller: Caller, id: str, *, after: int = 0, quiet: float = QUIET
@@ -929,7 +1012,8 @@ class Service:
     @needs("write")
     async def steer(self, caller: Caller, id: str, body: t.Steer) -> t.Run:
         def steer() -> t.Run:
-            run = self._runs.get(_principal(caller), id)
+            self._check_run(caller, "write", id)
+            run = self._runs.get(None, id)
             found = [
                 live
                 for live in map(self.runtime.get, self.sends.open_sessions())
@@ -945,29 +1029,77 @@ class Service:
 
     @needs("write")
     async def cancel_run(self, caller: Caller, id: str) -> t.Run:
-        return await self.blocking(lambda: self._runs.cancel(_principal(caller), id))
+        await self.blocking(partial(self._check_run, caller, "write", id))
+        return await self.blocking(lambda: self._runs.cancel(None, id))
 
     @needs("write")
     async def resume(self, caller: Caller, id: str) -> t.Run:
         await self._check_work(caller, "have the run go on at another one")
-        return await in_thread(lambda: self._runs.resume(_principal(caller), id))
+        await self.blocking(partial(self._check_run, caller, "write", id))
+        return await in_thread(lambda: self._runs.resume(None, id))
 
     @needs("read")
     async def waitpoints(self, caller: Caller) -> t.WaitpointList:
-        return t.WaitpointList(
-            waitpoints=await self.blocking(lambda: self._runs.waitpoints(_principal(caller)))
-        )
+        return t.WaitpointList(waitpoints=await self.blocking(lambda: self._runs.waitpoints(_whose(caller))))
 
     @needs("approve")
     async def complete_waitpoint(self, caller: Caller, id: str, body: t.CompleteWaitpoint) -> t.Waitpoint:
-        return await self.blocking(
-            lambda: self._runs.complete(_principal(caller), id, body.value, caller.principal)
-        )
+        def complete() -> t.Waitpoint:
+            whose, seen = _whose(caller, "approve"), _whose(caller)
+            if (
+                whose != seen
+                and self._runs.has_waitpoint(seen, id)
+                and not self._runs.has_waitpoint(whose, id)
+            ):
+                raise Refused(403, "forbidden", f"only the owner of waitpoint '{id}' may complete it")
+            return self._runs.complete(whose, id, body.value, caller.principal)
+
+        return await self.blocking(complete)
 
 
-def _principal(caller: Caller) -> str | None:
-    """Return whose runs a caller sees; None: everybody's."""
-    return None if caller.may("all") else caller.principal
+class Sight:
+    """Whether a caller with whom a session is shared still may read it."""
+
+    def __init__(self, service: Service, caller: Caller, of: SessionInfo) -> None:
+        self._service = service
+        self._caller = caller
+        self._id = of.id
+        self._owner = service.owner(of)
+        self.is_lost = False
+
+    async def look(self) -> None:
+        """Take notice of what has happened before `take` was told of events."""
+        try:
+            await self._service.seen(self._caller, self._id)
+        except Refused:
+            self.is_lost = True
+
+    def take(self, event: t.Event) -> None:
+        """Take notice of an event of the session. What was lost stays so: the reader may ask again."""
+        if event.type == REGISTER_SET and event.data.get("key") == sharing.REGISTER:
+            belongs = Belongs(self._owner, sharing.shares_of(self._id, event.data.get("value")))
+            self.is_lost = self.is_lost or not self._caller.may_with("read", belongs)
+
+
+def _whose(caller: Caller, right: str = "read") -> str | None:
+    """Return whose runs a caller has a right over; None: everybody's."""
+    return None if caller.may_all(right) else caller.principal
+
+
+def _share_list(belongs: Belongs) -> t.ShareList:
+    return t.ShareList(shares=sharing.shown_shares(belongs.shares))
+
+
+def _gone(id: str) -> Refused:
+    return Refused(404, "gone", f"session '{id}' isn't there any more")
+
+
+def _too_little(id: str, right: str) -> Refused:
+    """Return the refusal of a caller who may read a session, and do less than it wants."""
+    if right in (OWN, "admin"):
+        return Refused(403, "forbidden", f"only the owner of session '{id}' may do this")
+    what = f"this needs a share of session '{id}' for `{right}`, which its owner can give"
+    return Refused(403, "forbidden", what)
 
 
 def _page(items: Iterable[tuple[Item, int]], limit: int) -> tuple[list[Item], int | None]:

@@ -16,7 +16,7 @@ from harnpy.session.turns import events_of
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from harnpy.session.agents import AgentDef
     from harnpy.session.events import Event, Origin
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 OWNER: Final = "principal"
 #: What the keys of a session's metadata begin with that servers keep for themselves.
 OWN: Final = "serve."
+#: The key of a client's metadata that names the principal who has attached it.
+CLIENT_OWNER: Final = f"{OWN}principal"
 #: What the keys of turns begin with that a server has begun, and that another one may go on with.
 KEYS: Final = "serve:"
 
@@ -52,12 +54,33 @@ _GIVEN_UP: Final = ("cancelled", "interrupted")
 
 
 def info(of: SessionInfo, owner: str | None) -> t.Info:
-    return t.Info(**_facts(of, owner))
+    return t.Info(
+        id=of.id,
+        status=of.status,
+        execution=of.execution,
+        agent=of.agent_name,
+        label=of.branch_label or of.agent_label,
+        owner=owner,
+        parent=of.parent_id,
+        fork_seq=of.fork_seq if of.parent_id is not None else None,
+        depth=of.depth,
+        messages=None,
+        cost=of.cost,
+        created_at=of.created_at,
+        updated_at=of.updated_at,
+        seq=of.seq,
+        revision=of.revision,
+        metadata=_public(of.metadata),
+    )
+
+
+def _public(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata without what servers keep for themselves."""
+    return {key: value for key, value in metadata.items() if not key.startswith(OWN)}
 
 
 def session(
-    of: SessionInfo,
-    owner: str | None,
+    of: t.Info,
     *,
     messages: int,
     clients: t.ClientList,
@@ -65,37 +88,20 @@ def session(
     requests: list[t.Request],
     lineage: list[t.Info],
     children: list[t.Info],
+    shares: dict[str, list[Any]],
+    may: list[Any],
 ) -> t.Session:
     return t.Session(
-        **{**_facts(of, owner), "messages": messages},
+        **{**{name: getattr(of, name) for name in of.__struct_fields__}, "messages": messages},
         clients=clients.clients,
         controller=clients.controller,
         running=running,
         requests=requests,
         lineage=lineage,
         children=children,
+        shares=shares,
+        may=may,
     )
-
-
-def _facts(of: SessionInfo, owner: str | None) -> dict[str, Any]:
-    return {
-        "id": of.id,
-        "status": of.status,
-        "execution": of.execution,
-        "agent": of.agent_name,
-        "label": of.branch_label or of.agent_label,
-        "owner": owner,
-        "parent": of.parent_id,
-        "fork_seq": of.fork_seq if of.parent_id is not None else None,
-        "depth": of.depth,
-        "messages": None,
-        "cost": of.cost,
-        "created_at": of.created_at,
-        "updated_at": of.updated_at,
-        "seq": of.seq,
-        "revision": of.revision,
-        "metadata": {key: value for key, value in of.metadata.items() if not key.startswith(OWN)},
-    }
 
 
 # Events and messages.
@@ -289,12 +295,19 @@ def clients(records: Iterable[dict[str, Any]], controller: str | None, is_stale:
             mode=each["mode"],
             attached_at=each["attached_at"],
             last_seen_at=each["last_seen_at"],
-            metadata=each["metadata"],
+            metadata=_public(each["metadata"]),
             stale=is_stale(each),
+            principal=client_owner(each),
         )
         for each in records
     ]
     return t.ClientList(clients=found, controller=controller)
+
+
+def client_owner(record: Mapping[str, Any]) -> str | None:
+    """Return whose client a record is of; None for one that a program has attached."""
+    found = record["metadata"].get(CLIENT_OWNER)
+    return found if isinstance(found, str) else None
 
 
 def text_of(value: Any) -> str:

@@ -86,11 +86,12 @@ class ApprovalRequest:
 
 
 class Approval(NamedTuple):
-    """The answer: ``allow`` or ``deny``. ``automated``: the policy's."""
+    """The answer: ``allow`` or ``deny``. ``automated``: the policy's. ``reviewer``: who gave it."""
 
     decision: str
     reason: str = ""
     automated: bool = False
+    reviewer: str | None = None
 
 
 class ApprovalGate:
@@ -115,8 +116,8 @@ class ApprovalGate:
         """Return the requests that wait for a person."""
         return [request for request, _ in list(self._waiting.values())]
 
-    def resolve(self, id: str, decision: str, reason: str = "") -> None:
-        """Answer a request as a person. From any thread.
+    def resolve(self, id: str, decision: str, reason: str = "", reviewer: str | None = None) -> None:
+        """Answer a request as a person, who is the ``reviewer``. From any thread.
 
         Raises `ApprovalError` for one that doesn't wait, `InvalidArgument` for another answer than ``allow``
         or ``deny``.
@@ -126,7 +127,7 @@ class ApprovalGate:
         known = self._waiting.pop(id, None)
         if known is None:
             raise ApprovalError("approval request not found")
-        known[1].set_result(Approval(decision, reason))
+        known[1].set_result(Approval(decision, reason, reviewer=reviewer))
 
     def reset(self) -> None:
         """Let the policy decide again."""
@@ -158,6 +159,7 @@ class ApprovalGate:
             raise
         data: dict[str, Any] = {"id": id, "decision": approval.decision, "reason": approval.reason}
         data |= {"automated": True} if approval.automated else {}
+        data |= {"reviewers": [approval.reviewer]} if approval.reviewer else {}
         self._log(session, kinds.APPROVAL_RESOLVED, data, "security.approval.resolved", turn)
         is_allowed = approval.decision == ALLOW
         kind = "security.tool.allowed" if is_allowed else "security.tool.denied"
@@ -220,7 +222,8 @@ def _replayed(request: ApprovalRequest, turn: Any) -> Approval | None:
     if known is None or known.end is None or known.end.type != kinds.APPROVAL_RESOLVED:
         return None
     answer = known.end.data
-    return Approval(answer["decision"], answer.get("reason", ""), answer.get("automated", False))
+    reviewer = next(iter(answer.get("reviewers") or ()), None)
+    return Approval(answer["decision"], answer.get("reason", ""), answer.get("automated", False), reviewer)
 
 
 # Asking a person in the middle of a turn. Spec: 10 §A1.17.

@@ -21,7 +21,7 @@ import re
 import time
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from harnpy.faults import paced
 from harnpy.storage.errors import StorageError, Unsupported
@@ -113,6 +113,10 @@ class Head(NamedTuple):
     data: Mapping[str, Any] = MappingProxyType({})
 
 
+#: The key of a stream's metadata that says with whom its owner shares it.
+SHARES: Final = "serve.shares"
+
+
 class HeadQuery(NamedTuple):
     """A query for a list of streams, in an order.
 
@@ -130,7 +134,8 @@ class HeadQuery(NamedTuple):
     order: str = "updated"
     limit: int = PAGE
     after: str | None = None
-    #: No streams whose ``metadata.principal`` is another one, as far as the store can tell at once.
+    #: No streams whose ``metadata.principal`` is another one, as far as the store can tell at once, unless
+    #: they have `SHARES` in their metadata, which the caller judges.
     principal: str | None = None
 
 
@@ -546,14 +551,16 @@ def matches(head: Head, query: HeadQuery) -> bool:
         and status not in query.without
         and (query.agent is None or head.data.get("agent", "") == query.agent)
         and (query.parent is None or head.parent == query.parent)
-        and (query.principal is None or _principal(head) in (query.principal, None))
+        and (query.principal is None or _may_be_for(head, query.principal))
     )
 
 
-def _principal(head: Head) -> str | None:
+def _may_be_for(head: Head, principal: str) -> bool:
     metadata = head.data.get("metadata")
-    found = metadata.get("principal") if isinstance(metadata, Mapping) else None
-    return found if isinstance(found, str) else None
+    if not isinstance(metadata, Mapping) or metadata.get(SHARES) is not None:
+        return True
+    owner = metadata.get("principal")
+    return owner == principal or not isinstance(owner, str)
 
 
 def mark(head: Head, query: HeadQuery) -> str:

@@ -6,11 +6,14 @@ import asyncio
 from typing import Any
 
 import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 
-from harnpy.cli.attach_screen import last_rows
+from harnpy.cli.attach_screen import Screen, last_rows
 from harnpy.cli.attachment import Attachment, Refused, event_text, message_text, request_text
 from harnpy.client import ApiError, AsyncClient
-from harnpy.client.types import Event, Request, Session
+from harnpy.client.types import Client, Event, Request, Session
 from tests.support import Command
 
 
@@ -59,6 +62,7 @@ def test_messages(message: dict[str, Any], shown: str) -> None:
             "(the turn failed: no model)",
         ),
         ("approval_resolved", {"decision": "deny", "reason": "\x07no"}, "(denied: ␇no)"),
+        ("approval_resolved", {"decision": "deny", "reviewers": ["bo\x07b"]}, "(denied by bo␇b)"),
         ("step_started", {}, None),
     ],
 )
@@ -89,9 +93,35 @@ def test_the_last_rows_of_an_answer() -> None:
 def test_the_status(width: int, shown: str) -> None:
     attachment = Attachment(AsyncClient("http://a"), "parcel-42-of-ada", "me", lambda text: None)
     request = Request(id="r", session="s", kind="question", prompt="?", since="")
-    attachment.session = session(requests=[request])
+    attachment.session = session(requests=[request], may=["approve"])
     assert attachment.status(width) == shown
     assert len(shown) <= width
+
+
+def test_the_status_names_the_principal_and_for_whom_a_turn_waits() -> None:
+    attachment = Attachment(AsyncClient("http://a"), "s", "me", lambda text: None)
+    desk = Client(client_id="desk", mode="controller", attached_at="", last_seen_at="", principal="ada")
+    request = Request(id="r", session="s", kind="question", prompt="?", since="")
+    attachment.session = session(requests=[request], may=["read"], clients=[desk])
+    assert attachment.status(80) == "s · ada controls · waits for somebody else · $1.2500"
+    for may, why in ((["read"], "you may read this session and not send to it"), (["write"], "/take takes")):
+        attachment.session = session(may=may)
+        with pytest.raises(Refused, match=why):
+            asyncio.run(attachment.enter("hi"))
+
+
+def test_what_was_refused_is_in_the_history_and_not_before_the_next_command() -> None:
+    async def typed() -> tuple[str, list[str]]:
+        screen = Screen()
+        screen._attachment = Attachment(AsyncClient("http://a"), "s", "me", screen.show)
+        screen._attachment.session = session(may=["write"])
+        screen._buffer.text = "hi there"
+        screen._buffer.validate_and_handle()
+        await asyncio.gather(*screen._tasks)
+        return screen._buffer.text, screen._buffer.history.get_strings()
+
+    with create_pipe_input() as stdin, create_app_session(input=stdin, output=DummyOutput()):
+        assert asyncio.run(typed()) == ("", ["hi there"])
 
 
 def test_only_the_request_that_was_seen_is_answered() -> None:

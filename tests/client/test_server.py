@@ -92,7 +92,7 @@ def test_a_terminal_and_a_program_go_on_when_their_server_is_killed(
     terminal.expect("? Approve: track")
     terminal.expect("approve? [y/n]")
     terminal.type("y\r")
-    terminal.expect("(allowed)\n")
+    terminal.expect("(allowed by ada)\n")
     terminal.expect("  <- parcel 42 is on its way\n")
     assert program.speaks.wait(PATIENCE)
     server.kill()

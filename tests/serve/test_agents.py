@@ -141,6 +141,22 @@ def test_what_tools_ask_reaches_the_sender_of_the_prompt(
     assert served(work, "clerk.harn", clerk=tool) == [result]
 
 
+@pytest.mark.parametrize("decision", ["allow", "deny"])
+def test_the_log_names_who_decided(served: Callable[..., Any], decision: str) -> None:
+    async def work(agents: Agents, runtime: AsyncSessionRuntime) -> Any:
+        gate = ApprovalGate()
+        turn = asyncio.ensure_future(agents.prompt(runtime, "s", "Count.", approvals=gate))
+        while not gate.pending:
+            await asyncio.sleep(0.001)
+        gate.resolve(gate.pending[0].id, decision, "why", "ada")
+        await turn
+        events = runtime.runtime.get("s").events()
+        return next(event.data for event in events if event.type == "approval_resolved")
+
+    decided = served(work, "clerk.harn")
+    assert (decided["decision"], decided["reviewers"], decided["reason"]) == (decision, ["ada"], "why")
+
+
 def test_a_session_is_answered_by_its_own_definition_else_its_agent_else_the_first(
     served: Callable[..., Any],
 ) -> None:

@@ -193,6 +193,12 @@ class TestStores:
         ):
             head = {"status": "active", "metadata": metadata}
             store.stream("owned", name, NOTES).append([Note(1, "")], 0, head=head)
+        for name, shares in (("p", {"with": {"ann": ["read"]}}), ("q", None)):
+            head = {"status": "active", "metadata": {"principal": "bob", "serve.shares": shares}}
+            store.stream("shared", name, NOTES).append([Note(1, "")], 0, head=head)
+        # Whoever it is shared with: that is for whoever asks to judge.
+        assert names(kind="shared", principal="ann", order="id") == ["p"]
+        assert names(kind="shared", principal="bob", order="id") == ["p", "q"]
         assert names(kind="owned", principal="ann", order="id") in (["e", "g"], ["e", "f", "g"])
         assert names(kind="owned", principal="eve", order="id", limit=9)[-1] == "g"
         assert "e" not in names(kind="owned", principal="eve")

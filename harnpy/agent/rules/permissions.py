@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from harnpy.agent.people import QUESTION, approvals
+from harnpy.agent.people import QUESTION, approvals, votes
 from harnpy.agent.rules.policy import policy_fields, refuse_unknown
 from harnpy.agent.rules.policy_paths import LEXICAL, Paths, texts_in
 from harnpy.faults import MisuseError
@@ -217,7 +217,7 @@ def _resolved(request: Request, decision: str, reason: str | None, responses: li
     given = approvals(request, responses)
     why = reason or next((response["reason"] for response in given if response.get("reason")), "")
     resolved: Dict = {"id": request.id, "decision": decision, "reason": why, "automated": False}
-    reviewers = [response["reviewer"] for response in given if response.get("reviewer")]
+    reviewers = [each["reviewer"] for each in votes(request, responses) if each.get("reviewer")]
     signatures = [response["signature"] for response in given if response.get("signature")]
     if reviewers:
         resolved["reviewers"] = reviewers

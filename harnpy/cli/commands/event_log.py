@@ -227,7 +227,9 @@ def tokens(context: click.Context, store: str | None) -> None:
     "scopes",
     type=click.Choice(get_args(Scope)),
     multiple=True,
-    help="What the token may do at `harnpy serve` (default write); may be repeated.",
+    metavar="SCOPE",
+    help="What the token may do at `harnpy serve` (default write): "
+    f"{', '.join(get_args(Scope))}; may be repeated.",
 )
 @click.option(
     "--requests-per-minute",

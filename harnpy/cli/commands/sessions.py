@@ -12,7 +12,7 @@ from collections import Counter
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -24,6 +24,7 @@ from harnpy.cli import FAILED, OK, session_views, tables, thread_views
 from harnpy.cli.command_options import trust_option
 from harnpy.cli.console import complain, counted, has_colour, one_line, say, say_folded
 from harnpy.cli.usage import Group
+from harnpy.client.types import ShareScope
 from harnpy.eventlog.agent_events import topic_of
 from harnpy.eventlog.topics import TOPIC, event_log_settings, usual_settings
 from harnpy.formats.json import compact_json
@@ -133,6 +134,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FOR_THREADS = {
     "fork": "HarnpySaver.copy_thread copies it",
     "rewind": "LangGraph goes on from any checkpoint of it",
+    "share": "`harnpy serve` serves no threads",
     "redo": "LangGraph goes on from any checkpoint of it",
     "delete": "HarnpySaver.delete_thread deletes it",
     "export": "`harnpy sessions copy` takes it to another store",
@@ -301,6 +303,47 @@ def fork(store: Store, as_json: bool, id: str, new: str | None, at: int | None) 
     return OK
 
 
+@click.command("share")
+@click.argument("id")
+@click.argument("principal", required=False)
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(get_args(ShareScope)),
+    multiple=True,
+    help="What for (default read); may be repeated.",
+)
+@click.option("--remove", is_flag=True, help="Take the share back.")
+@verb
+def share(
+    store: Store, as_json: bool, id: str, principal: str | None, scopes: tuple[str, ...], remove: bool
+) -> int:
+    """Share a session at `harnpy serve` with PRINCIPAL; without one, show who it is shared with."""
+    from harnpy.serve import sharing
+    from harnpy.serve.refusals import Refused
+    from harnpy.session.runtime import SessionRuntime
+
+    if remove and (scopes or principal is None):
+        raise click.UsageError("--remove takes a PRINCIPAL, and no --scope")
+    shared = sharing.belongs(store, loaded(store, id).info)
+    if principal is not None:
+        with closing(SessionRuntime(store)) as runtime:
+            try:
+                shared = sharing.share(runtime, id, principal, () if remove else scopes or ("read",))
+            except Refused as refusal:
+                complain(f"error: {one_line(str(refusal))}")
+                return FAILED
+    found = sharing.shown_shares(shared.shares)
+    if as_json:
+        say(compact_json({"session": id, "owner": shared.owner, "shares": found}))
+    elif found:
+        rows = [(tables.cell(who, 48), tables.cell(", ".join(given))) for who, given in found.items()]
+        tables.show(tables.table(("principal", "scopes"), rows), tables.UNBROKEN)
+    else:
+        say(one_line(f"session '{id}' is shared with nobody"))
+    return OK
+
+
 @click.command("rewind")
 @click.argument("id")
 @click.argument("turns", type=click.IntRange(1), default=1, metavar="[N]")
@@ -435,7 +478,7 @@ def _counted_kinds(found: list[Conversation]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-VERBS = (show, search, fork, rewind, redo, delete, copy, upgrade)
+VERBS = (show, search, fork, share, rewind, redo, delete, copy, upgrade)
 
 
 # `harnpy sessions export` and `import`: files of harnpy and of other systems. Spec: 10 §C17, §C21.

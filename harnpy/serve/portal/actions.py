@@ -14,6 +14,7 @@ from harnpy.client import types as t
 from harnpy.serve.portal.sessions import title_of
 from harnpy.serve.portal.shell import address
 from harnpy.serve.refusals import Refused
+from harnpy.serve.rights import GIVES
 from harnpy.serve.shown import SAID
 from harnpy.session.events import TURN_COMPLETED, TURN_STARTED
 
@@ -126,6 +127,19 @@ async def _rewind(service: Service, caller: Caller, id: str, form: Form) -> str:
     return _page(id, form.get("client") or None)
 
 
+async def _share(service: Service, caller: Caller, id: str, form: Form) -> str:
+    scopes = form.need("scopes").split(",")
+    if not {*scopes} <= GIVES.keys():
+        raise Refused(422, "invalid", f"`scopes` are {', '.join(GIVES)}, with commas between them.")
+    await service.share(caller, id, form.need("principal").strip(), scopes)
+    return _page(id, form.get("client") or None)
+
+
+async def _unshare(service: Service, caller: Caller, id: str, form: Form) -> str:
+    await service.unshare(caller, id, form.need("principal"))
+    return _page(id, form.get("client") or None)
+
+
 async def _close(service: Service, caller: Caller, id: str, form: Form) -> str:
     await service.close_session(caller, id)
     return _page(id)
@@ -162,6 +176,8 @@ SESSION_VERBS: dict[str, Verb] = {
     "cancel": _cancel,
     "fork": _fork,
     "rewind": _rewind,
+    "share": _share,
+    "unshare": _unshare,
     "close": _close,
 }
 

@@ -17,6 +17,7 @@ from harnpy.serve.portal.runs import requests_of, run_regions
 from harnpy.serve.portal.session import regions_of, stretch
 from harnpy.serve.portal.transcript import PAGE, Reader, entries, is_of_step, learn, with_steps
 from harnpy.serve.refusals import Refused
+from harnpy.serve.rights import OWN
 from harnpy.serve.shown import SAID, entry
 from harnpy.serve.streams import ALIVE, encoded
 from harnpy.session import events as kinds
@@ -72,7 +73,7 @@ class Follower:
         self._caller = caller
         self._session = session
         self._client = client
-        self._reader = Reader(session.id, caller.may("write"), {})
+        self._reader = Reader(session.id, OWN in session.may, {})
         self._regions: dict[str, Markup] = {}
         self._tokens = 0
         #: Events of the step that makes the next message.
@@ -112,7 +113,7 @@ class Follower:
                 for part in self._changed():
                     yield part
         except Refused as refused:
-            if refused.code != "gone":
+            if refused.code not in ("gone", "not_found"):
                 raise
             yield frame("gone", {})
 

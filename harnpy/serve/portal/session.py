@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from harnpy.formats import markup
 from harnpy.formats.markup import Markup, element, joined
 from harnpy.serve.portal.sessions import link_to, state_of, title_of
-from harnpy.serve.portal.shell import address, button, crumbs, page, time
+from harnpy.serve.portal.shell import address, button, crumbs, field, page, time
 from harnpy.serve.portal.transcript import ACTS, PAGE, STEP_TYPES, Reader, entries, with_steps
+from harnpy.serve.rights import OWN
 from harnpy.world.ids import RealIds
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _SPAN = 2 * PAGE
 #: How far before an entry its step may be, and how many events are asked for at once.
 _NEAR, _MOST = 20, 1000
+#: What a session can be shared for from its page, by what the form says.
+SHARES = {"read": "read", "write": "read, write", "approve": "read, approve", "write,approve": "all three"}
 
 
 async def stretch(service: Service, caller: Caller, id: str, before: int) -> tuple[list[t.Entry], bool]:
@@ -73,7 +76,7 @@ async def session_page(service: Service, caller: Caller, id: str, query: Mapping
     before = _number(query.get("before"))
     client = query.get("client") or new_client()
     shown, earlier = await stretch(service, caller, id, before or session.seq + 1)
-    reader = Reader(id, caller.may("write"), {})
+    reader = Reader(id, OWN in session.may, {})
     # In a thread: a page of long answers takes a while, and nobody's events wait for it.
     talk = element("ol", await to_thread(entries, shown, reader), class_="talk", id="entries")
     regions = regions_of(session, (await service.window(caller, id)).tokens, caller, client)
@@ -87,7 +90,7 @@ async def session_page(service: Service, caller: Caller, id: str, query: Mapping
         data_live=None if before else address("sessions", id, "live", after=session.seq, client=client),
     )
     above = [(title_of(info), address("sessions", info.id)) for info in session.lineage]
-    about = (regions["people"], regions["branches"], _about(session))
+    about = (regions["people"], regions["shares"], regions["branches"], _about(session))
     own = element("input", type="hidden", name="client", value=client)
     return page(
         title_of(session),
@@ -155,23 +158,30 @@ def _about(session: t.Session) -> Markup:
 
 def regions_of(session: t.Session, tokens: int, caller: Caller, client: str) -> dict[str, Markup]:
     """Return the regions by their ids, for a page that is called ``client`` where it takes control."""
-    may_write = caller.may("write")
+    may_write = "write" in session.may
     # Forms of a page in control lead back to a page in control.
     own = client if session.controller == client else None
-    requests = [request_card(request, caller.may("approve"), own) for request in session.requests]
+    requests = [request_card(request, "approve" in session.may, own) for request in session.requests]
     made: dict[str, tuple[str, Child]] = {
-        "state": ("span", markup.pill("running") if session.running else state_of(session)),
+        "state": ("span", doing(session) if session.running or session.requests else state_of(session)),
         "facts": ("div", _facts(session, tokens)),
         "requests": ("div", requests),
-        "control": ("div", _control(session, client, may_write)),
+        "control": ("div", _control(session, caller.principal, client)),
         "running": ("div", _running(session, own) if may_write else None),
         "people": ("section", _people(session, client)),
+        "shares": ("section", _shares(session)),
         "branches": ("section", _branches(session)),
     }
     return {
         id: element(name, inside, id=id, aria_live="polite" if id == "requests" else None)
         for id, (name, inside) in made.items()
     }
+
+
+def doing(session: t.Session) -> Markup:
+    """Show what a running turn does, in the words of `harnpy attach`."""
+    waiting = session.waiting
+    return markup.pill("running") if waiting is None else markup.pill(waiting, markup.WAITING)
 
 
 def _facts(session: t.Session, tokens: int) -> Markup:
@@ -199,7 +209,7 @@ def request_card(request: t.Request, may_answer: bool, client: str | None = None
         ),
         [
             element("button", "Approve", name="decision", value="allow", class_="first"),
-            element("button", "Refuse", name="decision", value="deny", class_="danger"),
+            element("button", "Deny", name="decision", value="deny", class_="danger"),
         ]
         if is_approval
         else element("button", "Answer", class_="first"),
@@ -218,21 +228,24 @@ def request_card(request: t.Request, may_answer: bool, client: str | None = None
     )
 
 
-def _control(session: t.Session, client: str, may_write: bool) -> Child:
+def _control(session: t.Session, principal: str, client: str) -> Child:
     """Show who is in control, and where to type unless that is somebody else."""
-    stale = {each.client_id for each in session.clients if each.stale}
-    who = None if session.controller in stale else session.controller
-    mine = who == client
+    found = next((each for each in session.clients if each.client_id == session.controller), None)
+    controller = None if found is None or found.stale else found
+    mine = controller is not None and controller.client_id == client
+    who = None if controller is None else controller.client_id
     told = element(
         "p",
         joined(element("b", "You"), f" are in control, as {client}.")
         if mine
-        else joined(element("b", who), " is in control.")
-        if who
-        else "Nobody is in control.",
+        else "Nobody is in control."
+        if controller is None
+        else joined(element("b", "You"), f" are in control elsewhere, as {controller.client_id}.")
+        if controller.principal == principal
+        else joined(_named(controller), " is in control."),
         class_="note",
     )
-    if not may_write:
+    if "write" not in session.may:
         return told
     verb, label = ("release", "Release") if mine else ("control", "Take over" if who else "Take control")
     form = element(
@@ -275,14 +288,25 @@ def _running(session: t.Session, client: str | None) -> Markup | None:
         return None
     action, fields = address("sessions", session.id, "cancel"), {"client": client} if client else {}
     stop = button("Cancel", action, kind="danger", hint="End the turn", **fields)
-    return element("div", element("p", markup.pill("running")), stop, class_="line")
+    return element("div", element("p", doing(session)), stop, class_="line")
+
+
+def _named(client: t.Client) -> Markup:
+    """Show whose a client is, with its id where the pointer rests; its id where nobody knows."""
+    return element("b", client.principal or client.client_id, title=client.client_id)
 
 
 def _people(session: t.Session, client: str) -> Markup:
     items = [
         element(
             "li",
-            element("span", each.client_id, element("small", " you") if each.client_id == client else None),
+            element(
+                "span",
+                each.principal or each.client_id,
+                element("small", f" {each.client_id}") if each.principal else None,
+                element("small", " you") if each.client_id == client else None,
+                title=each.client_id,
+            ),
             markup.tag("in control" if each.client_id == session.controller else each.mode),
             element("small", "silent since ", time(each.last_seen_at)) if each.stale else None,
         )
@@ -290,6 +314,48 @@ def _people(session: t.Session, client: str) -> Markup:
     ]
     shown = element("ul", items, class_="bare people") if items else element("p", "Nobody.", class_="note")
     return joined(element("h2", "Attached"), shown)
+
+
+def _shares(session: t.Session) -> Markup | None:
+    """Show with whom a session is shared, and to its owner a form that shares it."""
+    may_share = OWN in session.may
+    if not session.shares and not may_share:
+        return None
+    action = address("sessions", session.id, "unshare")
+    items = [
+        element(
+            "li",
+            element("span", who),
+            markup.tag(", ".join(scopes)),
+            button("Take back", action, hint=f"Share it with {who} no more", principal=who)
+            if may_share
+            else None,
+        )
+        for who, scopes in session.shares.items()
+    ]
+    return joined(
+        element("h2", "Shared with"),
+        element("ul", items, class_="bare people") if items else element("p", "Nobody.", class_="note"),
+        _share_form(session) if may_share else None,
+    )
+
+
+def _share_form(session: t.Session) -> Markup:
+    scopes = [element("option", label, value=value) for value, label in SHARES.items()]
+    form = element(
+        "form",
+        field("principal", "Principal", required=True, autocomplete="off"),
+        element(
+            "p",
+            element("label", "For", for_="scopes"),
+            element("select", scopes, id="scopes", name="scopes"),
+            class_="field",
+        ),
+        element("button", "Share", class_="first"),
+        method="post",
+        action=address("sessions", session.id, "share"),
+    )
+    return element("details", element("summary", "Share"), form)
 
 
 def _branches(session: t.Session) -> Markup | None:

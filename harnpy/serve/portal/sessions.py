@@ -108,9 +108,10 @@ async def _attached(service: Service, caller: Caller, listed: Sequence[t.Info]) 
     found: dict[str, str] = {}
     for id in [id for id, at in changed.items() if at >= begin][:_ASKED]:
         known = await service.clients(caller, id)
-        there = [client.client_id for client in known.clients if not client.stale]
-        watching = len(there) - (known.controller in there)
-        names = [known.controller] if known.controller in there else []
+        there = {client.client_id: client for client in known.clients if not client.stale}
+        controller = there.get(known.controller or "")
+        watching = len(there) - (controller is not None)
+        names = [controller.principal or controller.client_id] if controller is not None else []
         names += [f"{watching} watching"] if watching else []
         found[id] = ", ".join(filter(None, names))
     return found

@@ -15,6 +15,7 @@ from psycopg import Connection
 
 from harnpy.storage.contract import (
     DELETED,
+    SHARES,
     BaseStore,
     BaseStream,
     Branch,
@@ -369,6 +370,7 @@ AND (%(agent)s::text IS NULL OR s.agent = %(agent)s) AND (%(parent)s::text IS NU
 AND (%(principal)s::text IS NULL OR coalesce(
   CASE WHEN position('\u0000' IN s.head::text) = 0
     AND json_typeof(s.head #> '{metadata,principal}') = 'string'
+    AND (s.head #>> %(shares)s::text[]) IS NULL
   THEN s.head #>> '{metadata,principal}' END, %(principal)s) = %(principal)s)
 """
 _ORDERS = {"updated": "s.updated DESC, s.name", "created": "s.created DESC, s.name", "id": "s.name"}
@@ -429,6 +431,7 @@ class PostgresStore(BaseStore):
             "agent": query.agent,
             "parent": query.parent,
             "principal": query.principal,
+            "shares": ["metadata", SHARES],
             "limit": query.limit + 1,
         }
         after = ""

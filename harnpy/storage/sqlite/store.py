@@ -16,6 +16,7 @@ from msgspec.json import decode
 
 from harnpy.storage.contract import (
     FROM_THE_END,
+    SHARES,
     Apart,
     BaseStore,
     BaseStream,
@@ -74,6 +75,8 @@ WHERE s.version > 0 AND s.kind = ?"""
 _PRINCIPAL = """
 CASE WHEN json_valid(s.head) AND json_type(s.head, '$.metadata.principal') = 'text'
 THEN json_extract(s.head, '$.metadata.principal') END"""
+_SHARED = f"""
+CASE WHEN json_valid(s.head) THEN json_extract(s.head, '$.metadata."{SHARES}"') END IS NOT NULL"""
 
 #: By what a page of each order is continued, and how it is sorted.
 _ORDERS = {
@@ -150,7 +153,7 @@ def _conditions(query: HeadQuery) -> tuple[str, list[Any]]:
             where += f" AND {column} = ?"
             values.append(value)
     if query.principal is not None:
-        where += f" AND ifnull({_PRINCIPAL}, ?) = ?"
+        where += f" AND (ifnull({_PRINCIPAL}, ?) = ? OR {_SHARED})"
         values += [query.principal, query.principal]
     return where, values
 

@@ -49,6 +49,7 @@ def test_an_approval_is_requested_and_resolved(approved: str, decision: str) -> 
     assert (requested.type, resolved.type) == ("approval_requested", "approval_resolved")
     assert requested.data.items() >= {"session_id": "s", "tool": "push", "kind": "approval"}.items()
     assert (resolved.data["id"], resolved.data["decision"]) == (requested.data["id"], decision)
+    assert resolved.data["reviewers"] == ["ann"]
 
 
 def test_a_question_without_an_answer_is_waited_for_no_more() -> None:

@@ -129,6 +129,7 @@ def test_clients_are_bounded_and_stale_ones_let_go_first(run, monkeypatch):
             assert (await ann.post(f"{PATH}/takeover", json={"client": "x" * 201})).status_code == 422
             for client, status in (("a", 200), ("b", 200), ("a", 200), ("c", 409)):
                 assert await attach(client) == status
+                await asyncio.sleep(0.002)  # stamps are in milliseconds
             api.service.runtime._controller_timeout = 0.0
             await asyncio.sleep(0.002)
             assert await attach("c") == 200

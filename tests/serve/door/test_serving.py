@@ -137,7 +137,7 @@ def test_what_tokens_may_do_is_decided_at_the_door(popen: Popen, tmp_path: Path,
     url = f"http://127.0.0.1:{server.port}"
     piped = harnpy("attach", url, "a", "--client", "c", "--control", stdin="hi\n", HARN_TOKEN=made[0])
     assert "(you observe: this needs the scope `write`)\n" in piped.stdout
-    assert piped.stderr == "error: you observe: /take takes control\n"
+    assert piped.stderr == "error: you observe: you may read this session and not send to it\n"
     for path in (
         "/static/1/..%2f..%2fshell.py",
         "/static/../v1/me",

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from harnpy.client import types as t
 from harnpy.serve.portal import routes
 from harnpy.serve.refusals import Refused
-from harnpy.serve.service import Caller
+from harnpy.serve.rights import Belongs, Caller
 
 TIME = "2026-11-30T09:15:{:02d}.000000Z"
 ALL = Caller("ada", frozenset({"all"}))
@@ -45,6 +45,7 @@ class Double:
     steps: list[t.RunStep] = field(default_factory=list)
     hits: list[t.Hit] = field(default_factory=list)
     running: str | None = None
+    shares: dict[str, list[t.ShareScope]] = field(default_factory=dict)
     feed: list[t.Event | t.Chunk | None] = field(default_factory=list)
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     refusal: Refused | None = None
@@ -81,6 +82,8 @@ class Double:
             requests=[each for each in self.requests_open if each.session == id],
             lineage=above,
             children=[t.Info(**each) for each in self.infos.values() if each["parent"] == id],
+            shares=self.shares,
+            may=caller.all_with(Belongs(known["owner"], {"bob": frozenset({"read"})})),
         )
 
     async def window(self, caller: Caller, id: str) -> t.Window:
@@ -131,6 +134,14 @@ class Double:
     async def close_session(self, caller: Caller, id: str) -> t.Session:
         self.did("close", id)
         return await self.session(caller, id)
+
+    async def share(self, caller: Caller, id: str, principal: str, scopes: list[str]) -> t.ShareList:
+        self.did("share", id, principal, scopes)
+        return t.ShareList(shares=self.shares)
+
+    async def unshare(self, caller: Caller, id: str, principal: str) -> t.ShareList:
+        self.did("unshare", id, principal)
+        return t.ShareList(shares=self.shares)
 
     async def takeover(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
         self.did("takeover", id, client)

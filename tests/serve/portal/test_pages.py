@@ -322,6 +322,44 @@ def test_who_is_in_control_decides_what_can_be_done() -> None:
     assert shown(service, "/sessions/two").find("textarea", id="prompt")  # nobody is
 
 
+def test_the_page_names_the_principal_who_is_in_control() -> None:
+    service = filled()
+    for principal, told in (
+        ("eve", "eve is in control."),
+        ("ada", "You are in control elsewhere, as terminal."),
+    ):
+        service.clients_of["one"].clients[0].principal = principal
+        page = shown(service, "/sessions/one")
+        assert told in " ".join(page.text.split())
+        assert bool(page.find("b", title="terminal")) == (principal == "eve")
+    assert page.find("span", title="terminal")
+
+
+def test_a_session_is_shared_from_its_page_by_its_owner() -> None:
+    service = filled()
+    service.shares = {"bob": ["read"]}
+    page = shown(service, "/sessions/one")
+    assert page.find("form", action="/sessions/one/share")
+    assert page.find("form", action="/sessions/one/unshare")
+    form = {"principal": " eve ", "scopes": "write,approve"}
+    assert request(service, "POST", "/sessions/one/share", data=form).status_code == 303
+    assert request(service, "POST", "/sessions/one/unshare", data={"principal": "bob"}).status_code == 303
+    assert service.calls[-2:] == [("share", "one", "eve", ["write", "approve"]), ("unshare", "one", "bob")]
+    assert request(service, "POST", "/sessions/one/share", data={**form, "scopes": "own"}).status_code == 422
+    reading = shown(service, "/sessions/one", READER)
+    assert "Shared with" in reading.text
+    assert not reading.find("form", action="/sessions/one/share")
+
+
+def test_a_turn_that_asks_waits_for_whoever_may_answer() -> None:
+    service = filled()
+    assert service.requests_open
+    assert "waits for you" in shown(service, "/sessions/one").text
+    assert "waits for somebody else" in shown(service, "/sessions/one", READER).text
+    service.requests_open.clear()
+    assert "waits for" not in shown(service, "/sessions/one").text
+
+
 def test_each_page_has_a_key_of_its_own() -> None:
     keys = [shown(filled(), "/sessions/two").find("input", name="key")[0]["value"] for _ in range(2)]
     assert keys[0] != keys[1]
