@@ -8,7 +8,6 @@ import pytest
 
 from tests.support import Command
 
-
 ASKED = "approve? [y]es [n]o [a]lways exactly this: "
 #: Two payments of different amounts, and the first once more.
 REFUNDS = """
@@ -17,9 +16,10 @@ for n in [12, 900, 12] {
   llm_mock({tool_calls: [{name: "refund", arguments: {euros: n}}]})
 }
 llm_mock({text: "done"})
-let options = {provider: "mock", tools: refund, approval_policy: {require_approval: ["refund"]}, loop_detect_warn: 0}
-let r = agent_loop("go", nil, options)
-println(r.transcript.events.filter({ e -> e.kind == "tool_execution" && e.text.starts_with("paid") }).map({ e -> e.text }))
+let policy = {require_approval: ["refund"]}
+let r = agent_loop("go", nil, {provider: "mock", tools: refund, approval_policy: policy, loop_detect_warn: 0})
+let ended = r.transcript.events.filter({ e -> e.kind == "tool_execution" })
+println(ended.map({ e -> e.text }).filter({ text -> text.starts_with("paid") }))
 """
 
 
