@@ -9,15 +9,19 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from errno import EINVAL
+from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from harnpy.agent.people import QUESTION, asked_for
+from harnpy.builtins.agents.waitpoints import Patience
 from harnpy.cli import Stopped
 from harnpy.cli.console import complain, one_line, say
 from harnpy.cli.project_setup import bind_project, require_trust
 from harnpy.durable import bodies
+from harnpy.eventlog.topics import event_log_settings
 from harnpy.faults import Fault
 from harnpy.formats.suggestions import hint
 from harnpy.project import ManifestError
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from harnpy import Vm
+    from harnpy.formats.dicts import Dict
     from harnpy.vm.unit import Unit
     from harnpy.workflow.engines.contract import Engine, Job, Json, RunHandle
 
@@ -56,6 +61,7 @@ def opened(engine: str | None, url: str, warn: Warn | None = None) -> Iterator[E
     def prepare(vm: Vm, job: Job) -> None:
         if warn is not None:
             vm.careful, vm.on_warnings = True, warn
+            vm.service(Patience, lambda vm: Patience()).told = partial(_say_what_is_awaited, url)
         try:
             bind_project(vm, job.body["entry"])
         except ManifestError as error:
@@ -68,6 +74,15 @@ def opened(engine: str | None, url: str, warn: Warn | None = None) -> Iterator[E
         yield found
     finally:
         found.close()
+
+
+def _say_what_is_awaited(url: str, id: str, metadata: Dict) -> None:
+    """Say that the run waits for a person, and how they answer."""
+    verb = f"complete {quote(id)} JSON" if metadata["kind"] == QUESTION else f"approve {quote(id)}"
+    also = "" if metadata["kind"] == QUESTION else ", or `… deny ID --reason TEXT`"
+    is_usual = event_log_settings(World()) is not None or url == store_url(None)
+    command = "harnpy waitpoint" if is_usual else f"harnpy waitpoint --store {quote(shown(url))}"
+    complain(one_line(f"waiting for {asked_for(metadata)}: `{command} {verb}`{also}"))
 
 
 def skipped(what: str, reason: str) -> None:

@@ -40,14 +40,20 @@ _END, _ENTERS = b"\x04", (b"\n", b"\r")
 _BOOLS = {"true": True, "false": False, **_YES_NO}
 
 
+def reviewer_of(world: World) -> str | None:
+    """Return who is at the terminal: as the environment has it, else whose account it is."""
+    named = next(filter(None, map(world.environment.get, _NAMES)), None)
+    return named or world.machine.user_name() or None
+
+
 class Attended:
     """The person at the terminal."""
 
     def __init__(self, world: World) -> None:
         assert isinstance(world.streams, RealStreams)
         self._streams = world.streams
-        self._environment = world.environment
-        self._machine = world.machine
+        #: Who is at the terminal.
+        self._me = reviewer_of(world)
         #: The name that the person gave where the system's couldn't decide.
         self._given: str | None = None
         self._turn: asyncio.Lock | None = None
@@ -106,7 +112,7 @@ class Attended:
             return {"approved": False, "reviewer": reviewer, "reason": await self._reason()}
         except HumanCancelled as end:
             self._say(f"  denied: {end}")
-            return {"approved": False, "reviewer": self._me(), "reason": str(end)}
+            return {"approved": False, "reviewer": self._me, "reason": str(end)}
 
     async def _escalation(self, payload: Dict) -> Dict:
         self._say(f"? For {payload['role']}: {payload['reason']}")
@@ -127,18 +133,13 @@ class Attended:
                 return word
             self._say(f"  please answer {', '.join(keys[:-1])} or {keys[-1]}")
 
-    def _me(self) -> str | None:
-        """Return who is at the terminal: as the environment has it, else whose account it is."""
-        named = next(filter(None, map(self._environment.get, _NAMES)), None)
-        return named or self._machine.user_name() or None
-
     async def _reviewer(self, allowed: list[str], taken: list[str]) -> str:
         """Return who decides: one of ``allowed`` if there is such a list, and none of ``taken``."""
-        name, among = self._me(), f" ({', '.join(allowed)})" if allowed else ""
+        name, among = self._me, f" ({', '.join(allowed)})" if allowed else ""
         if self._given is not None and not _may(name, allowed, taken):
             name = self._given
         while not _may(name, allowed, taken):
-            if among and name and name != self._me():
+            if among and name and name != self._me:
                 self._say(f"  {name} can't decide here")
             name = await self._line(f"reviewer{among}: ")
             if not name:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from harnpy.vm.run.scheduler import Scheduler
     from harnpy.world import World
 
+#: The reviewer of an answer that came without a name.
+UNNAMED = "waitpoint"
 #: What an answer is, if it is no record of one.
 _ANSWERS = {QUESTION: "answer", ESCALATION: "accepted"}
 
@@ -41,6 +43,8 @@ class OutlastingWaits:
         self._world = world
         self._run_id = run_id
         self._store = store
+        #: Called with the id and the metadata of a request that is going to wait.
+        self.told: Callable[[str, dict[str, Any]], object] = lambda id, metadata: None
 
     @property
     def last(self) -> bool:
@@ -75,16 +79,23 @@ class OutlastingWaits:
         before = len(request.get("approved_by") or ())
         id = f"{request['request_id']}-{before + 1}" if before else request["request_id"]
         points = self._waitpoints(store)
-        points.create(id, {"kind": request["kind"], "request": request["payload"]})
+        of_tool = {"tool": request["tool"]} if request.get("tool") else {}
+        metadata = {"kind": request["kind"], "request": request["payload"], **of_tool}
+        points.create(id, metadata)
+        self.told(id, metadata)
         wait = points.enter(id, wait_id=f"{self._run_id}:{id}", run_id=self._run_id)
         result = await self._over(wait)
         point = result.waitpoints[0]
         if result.status != COMPLETED:
             raise HumanCancelled(point.reason or "")
-        if isinstance(point.value, dict | list):
+        if isinstance(point.value, list):
             return point.value
+        # Without a name an approval wouldn't count, and the run would wait for ever.
+        by = point.completed_by or UNNAMED
+        if isinstance(point.value, dict):
+            return {**point.value, "reviewer": point.value.get("reviewer") or by}
         named = _ANSWERS.get(request["kind"], "approved")
-        return {named: point.value, "reviewer": point.completed_by}
+        return {named: point.value, "reviewer": by}
 
     def _waitpoints(self, store: Store) -> Waitpoints:
         now, new_id = self._world.clock.now, self._world.ids.new

@@ -131,6 +131,29 @@ def test_a_run_that_is_stopped_goes_on(
     assert (done.stdout, done.stderr, done.returncode) == ("two 4\n", "run 'one'\n", 7)
 
 
+def test_a_run_says_what_it_waits_for_and_how_to_answer(
+    harnpy: Command, write: Write, started: Started, tmp_path: Path
+) -> None:
+    write(
+        "refund.harn",
+        """
+        tool refund(euros: int) { "paid ${euros}" }
+        llm_mock({tool_calls: [{name: "refund", arguments: {euros: 12}}]})
+        llm_mock({text: "done"})
+        let policy = {require_approval: ["refund"]}
+        let r = agent_loop("go", nil, {provider: "mock", tools: refund, approval_policy: policy})
+        println(r.transcript.events.filter({ e -> e.text == "paid 12" }).count)
+        """,
+    )
+    process = started("run", "--durable", "refund.harn")
+    assert process.stderr is not None
+    line = next(line for line in process.stderr if line.startswith("waiting for "))
+    assert line.startswith('waiting for refund {"euros":12}: `harnpy waitpoint approve hitl_approval_')
+    command = line.split("`")[1].split()
+    assert harnpy(*command[1:], "--by", "ann").returncode == 0
+    assert process.communicate()[0] == "1\n"
+
+
 def test_a_run_goes_on_with_another_file(
     harnpy: Command, started: Started, program: str, write: Write, engine: Engine
 ) -> None:
