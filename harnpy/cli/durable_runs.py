@@ -31,6 +31,8 @@ from harnpy.storage.opening import shown
 from harnpy.workflow.engines import open_engine
 from harnpy.workflow.engines.contract import COMPLETED, PROGRAM
 from harnpy.workflow.engines.errors import QueueNotFound, RunError, RunExists, RunFailed
+from harnpy.workflow.engines.local import LocalEngine
+from harnpy.workflow.engines.run_log import is_left
 from harnpy.world import World
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from harnpy import Vm
     from harnpy.formats.dicts import Dict
     from harnpy.vm.unit import Unit
-    from harnpy.workflow.engines.contract import Engine, Job, Json, RunHandle
+    from harnpy.workflow.engines.contract import Engine, Job, Json, RunHandle, RunInfo
 
     Warn = Callable[[Unit], object]
 
@@ -76,13 +78,23 @@ def opened(engine: str | None, url: str, warn: Warn | None = None) -> Iterator[E
         found.close()
 
 
-def _say_what_is_awaited(url: str, id: str, metadata: Dict) -> None:
-    """Say that the run waits for a person, and how they answer."""
-    verb = f"complete {quote(id)} JSON" if metadata["kind"] == QUESTION else f"approve {quote(id)}"
-    also = "" if metadata["kind"] == QUESTION else ", or `… deny ID --reason TEXT`"
+def is_left_in(engine: Engine, info: RunInfo) -> bool:
+    """Return whether a run that hasn't ended has nobody who works on it; other engines find such runs."""
+    found: object = engine
+    return isinstance(found, LocalEngine) and is_left(found.store, info)
+
+
+def _say_what_is_awaited(url: str, ids: Sequence[str], metadata: Dict) -> None:
+    """Say what the run waits for, and what ends that."""
     is_usual = event_log_settings(World()) is not None or url == store_url(None)
     command = "harnpy waitpoint" if is_usual else f"harnpy waitpoint --store {quote(shown(url))}"
-    complain(one_line(f"waiting for {asked_for(metadata)}: `{command} {verb}`{also}"))
+    kind, id = metadata.get("kind"), ids[0]
+    what = f"waitpoint {', '.join(ids)}" if kind is None else asked_for(metadata)
+    if kind in (None, QUESTION):
+        complain(one_line(f"waiting for {what}: `{command} complete {quote(id)} JSON`"))
+    else:
+        ways = f"`{command} approve {quote(id)}`, or `… deny ID --reason TEXT`"
+        complain(one_line(f"waiting for {what}: {ways}"))
 
 
 def skipped(what: str, reason: str) -> None:

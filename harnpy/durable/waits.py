@@ -18,7 +18,7 @@ from harnpy.eventlog.waitpoints import COMPLETED, Waitpoints
 from harnpy.vm.errors import Interrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from harnpy.durable.journal import Journal
     from harnpy.eventlog.waitpoints import Waiting, WaitResult
@@ -43,8 +43,8 @@ class OutlastingWaits:
         self._world = world
         self._run_id = run_id
         self._store = store
-        #: Called with the id and the metadata of a request that is going to wait.
-        self.told: Callable[[str, dict[str, Any]], object] = lambda id, metadata: None
+        #: Called when a wait begins: with the waitpoints' ids, and what a request to people has there.
+        self.told: Callable[[Sequence[str], dict[str, Any]], object] = lambda ids, metadata: None
 
     @property
     def last(self) -> bool:
@@ -60,7 +60,7 @@ class OutlastingWaits:
         async def until_over() -> WaitResult:
             points = self._waitpoints(store)
             entered = points.enter(waiting.ids, wait_id=waiting.wait_id, all=waiting.all)
-            return await self._over(entered)
+            return await self._over(entered, {})
 
         try:
             result: WaitResult = self._tasks.await_coroutine(self._journal.waited(WAIT, until_over))
@@ -82,9 +82,8 @@ class OutlastingWaits:
         of_tool = {"tool": request["tool"]} if request.get("tool") else {}
         metadata = {"kind": request["kind"], "request": request["payload"], **of_tool}
         points.create(id, metadata)
-        self.told(id, metadata)
         wait = points.enter(id, wait_id=f"{self._run_id}:{id}", run_id=self._run_id)
-        result = await self._over(wait)
+        result = await self._over(wait, metadata)
         point = result.waitpoints[0]
         if result.status != COMPLETED:
             raise HumanCancelled(point.reason or "")
@@ -101,9 +100,12 @@ class OutlastingWaits:
         now, new_id = self._world.clock.now, self._world.ids.new
         return Waitpoints(StoreEventLog(store, now=now), now=now, new_id=new_id)
 
-    async def _over(self, waiting: Waiting) -> WaitResult:
-        begin = self._world.clock.monotonic()
+    async def _over(self, waiting: Waiting, metadata: dict[str, Any]) -> WaitResult:
+        begin, is_told = self._world.clock.monotonic(), False
         while (result := waiting.look()) is None:
+            if not is_told:
+                is_told = True
+                self.told(waiting.ids, metadata)
             passed = self._world.clock.monotonic() - begin
             left = waiting.seconds_left()
             pause = min(max(SOON, passed / 10), LATEST)

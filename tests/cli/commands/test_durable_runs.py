@@ -393,6 +393,57 @@ def test_durable_runs_and_records_are_one_list(
     assert harnpy("runs", "list", "--status", "failed").stdout.startswith("no runs in ")
 
 
+def test_a_durable_run_and_its_workflow_are_found_by_one_id(
+    harnpy: Command, write: Write, started: Started, tmp_path: Path
+) -> None:
+    write(
+        "article.harn",
+        """
+        let node = {kind: "stage", model_policy: {provider: "mock"}}
+        let graph = workflow_graph({name: "article", entry: "draft", nodes: {draft: node}})
+        println(workflow_execute("Write", graph).status)
+        if argv.count > 0 { sleep(1h) }
+        """,
+    )
+    process = started("run", "--durable", "--run-id", "art-1", "article.harn", "--", "wait")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "completed\n"
+    assert "record of art-1" in harnpy("runs", "list").stdout
+    assert "interrupted" not in harnpy("runs", "list").stdout
+    process.kill()
+    process.wait()
+    listed = harnpy("runs", "list")
+    assert "interrupted" in listed.stdout
+    advice = "run 'art-1' was interrupted: it goes on with `harnpy runs resume art-1`\n"
+    assert listed.stderr == advice
+    assert [run.get("left") for run in json.loads(harnpy("runs", "list", "--json").stdout)] == [None, True]
+    shown = harnpy("runs", "show", "art-1").stdout
+    assert "Workflow article: completed: `harnpy runs inspect " in shown
+    assert shown.endswith(advice)
+    assert "Workflow: article\n" in harnpy("runs", "inspect", "art-1").stdout
+    assert "draft" in harnpy("viz", "art-1").stdout
+    assert (
+        "the stages of workflow 'article': `harnpy runs inspect " in harnpy("runs", "steps", "art-1").stderr
+    )
+
+
+def test_a_run_of_two_workflows_asks_which_one(harnpy: Command, write: Write) -> None:
+    write(
+        "two.harn",
+        """
+        let node = {kind: "stage", model_policy: {provider: "mock"}}
+        for name in ["first", "second"] {
+          workflow_execute("Write", workflow_graph({name: name, entry: "draft", nodes: {draft: node}}))
+        }
+        """,
+    )
+    assert harnpy("run", "--durable", "--run-id", "both", "two.harn").returncode == 0
+    asked = harnpy("runs", "inspect", "both")
+    assert asked.returncode == 1
+    assert "run 'both' has run 2 workflows: name one of " in asked.stderr
+    assert asked.stderr.index("(first)") < asked.stderr.index("(second)")
+
+
 def test_a_list_makes_no_store(harnpy: Command, tmp_path: Path) -> None:
     assert harnpy("runs", "list", "--store", "sqlite:runs.db").stdout == "no runs in sqlite:runs.db\n"
     harnpy("runs", "list")
