@@ -154,6 +154,24 @@ def test_a_run_says_what_it_waits_for_and_how_to_answer(
     assert process.communicate()[0] == "1\n"
 
 
+def test_an_approval_without_a_name_counts(harnpy: Command, write: Write, started: Started) -> None:
+    write(
+        "deploy.harn",
+        """
+        println(request_approval("deploy").reviewers)
+        println(waitpoint_wait("parcel").status)
+        """,
+    )
+    process = started("run", "--durable", "deploy.harn")
+    assert process.stderr is not None
+    asked = next(line for line in process.stderr if line.startswith("waiting for deploy: "))
+    harnpy("waitpoint", "complete", asked.split("`")[1].split()[-1], '{"approved": true}')
+    line = next(line for line in process.stderr if line.startswith("waiting for "))
+    assert line == "waiting for waitpoint parcel: `harnpy waitpoint complete parcel JSON`\n"
+    harnpy("waitpoint", "complete", "parcel", "--create")
+    assert process.communicate()[0] == "[waitpoint]\ncompleted\n"
+
+
 def test_a_run_goes_on_with_another_file(
     harnpy: Command, started: Started, program: str, write: Write, engine: Engine
 ) -> None:
