@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict
 
 from harnpy.faults import Fault
 from harnpy.formats.dicts import as_dict, as_dicts, as_text
+from harnpy.formats.json import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -66,6 +67,15 @@ def _question(payload: Dict) -> Question:
         "asked_at": as_text(payload.get("requested_at")) or "",
         "trace_id": trace_id if isinstance(trace_id, str) else None,
     }
+
+
+def asked_for(metadata: Dict) -> str:
+    """Return what the waitpoint of a request asks for, in a line: a tool and its arguments, or the words."""
+    payload, tool = as_dict(metadata.get("request")), as_text(metadata.get("tool"))
+    words = (as_text(payload.get(key)) for key in ("prompt", "action", "reason"))
+    what = tool or next(filter(None, words), "")
+    details = payload.get("args") or payload.get("detail")
+    return f"{what} {compact_json(details)}" if what and details else what
 
 
 class HumanCancelled(Exception):

@@ -9,15 +9,19 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from errno import EINVAL
+from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from harnpy.agent.people import QUESTION, asked_for
+from harnpy.builtins.agents.waitpoints import Patience
 from harnpy.cli import Stopped
 from harnpy.cli.console import complain, one_line, say
 from harnpy.cli.project_setup import bind_project, require_trust
 from harnpy.durable import bodies
+from harnpy.eventlog.topics import event_log_settings
 from harnpy.faults import Fault
 from harnpy.formats.suggestions import hint
 from harnpy.project import ManifestError
@@ -27,14 +31,17 @@ from harnpy.storage.opening import shown
 from harnpy.workflow.engines import open_engine
 from harnpy.workflow.engines.contract import COMPLETED, PROGRAM
 from harnpy.workflow.engines.errors import QueueNotFound, RunError, RunExists, RunFailed
+from harnpy.workflow.engines.local import LocalEngine
+from harnpy.workflow.engines.run_log import is_left
 from harnpy.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from harnpy import Vm
+    from harnpy.formats.dicts import Dict
     from harnpy.vm.unit import Unit
-    from harnpy.workflow.engines.contract import Engine, Job, Json, RunHandle
+    from harnpy.workflow.engines.contract import Engine, Job, Json, RunHandle, RunInfo
 
     Warn = Callable[[Unit], object]
 
@@ -56,6 +63,7 @@ def opened(engine: str | None, url: str, warn: Warn | None = None) -> Iterator[E
     def prepare(vm: Vm, job: Job) -> None:
         if warn is not None:
             vm.careful, vm.on_warnings = True, warn
+            vm.service(Patience, lambda vm: Patience()).told = partial(_say_what_is_awaited, url)
         try:
             bind_project(vm, job.body["entry"])
         except ManifestError as error:
@@ -68,6 +76,25 @@ def opened(engine: str | None, url: str, warn: Warn | None = None) -> Iterator[E
         yield found
     finally:
         found.close()
+
+
+def is_left_in(engine: Engine, info: RunInfo) -> bool:
+    """Return whether a run that hasn't ended has nobody who works on it; other engines find such runs."""
+    found: object = engine
+    return isinstance(found, LocalEngine) and is_left(found.store, info)
+
+
+def _say_what_is_awaited(url: str, ids: Sequence[str], metadata: Dict) -> None:
+    """Say what the run waits for, and what ends that."""
+    is_usual = event_log_settings(World()) is not None or url == store_url(None)
+    command = "harnpy waitpoint" if is_usual else f"harnpy waitpoint --store {quote(shown(url))}"
+    kind, id = metadata.get("kind"), ids[0]
+    what = f"waitpoint {', '.join(ids)}" if kind is None else asked_for(metadata)
+    if kind in (None, QUESTION):
+        complain(one_line(f"waiting for {what}: `{command} complete {quote(id)} JSON`"))
+    else:
+        ways = f"`{command} approve {quote(id)}`, or `… deny ID --reason TEXT`"
+        complain(one_line(f"waiting for {what}: {ways}"))
 
 
 def skipped(what: str, reason: str) -> None:

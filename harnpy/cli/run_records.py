@@ -27,15 +27,38 @@ from harnpy.world import World
 
 
 def load(name: str) -> RunRecord:
-    """Return the record in a file, or of the run with that id. Raises `MisuseError`; see `unreadable`."""
-    return record_files.load_run(_file(name), World())
+    """Return the record in a file, of the run with that id, or of the one workflow of a durable run with it.
+
+    Raises `MisuseError`; see `unreadable`.
+    """
+    return record_files.load_run(file_of(name), World())
 
 
-def _file(name: str) -> str:
-    """The path of a record, given as a path or as the id that `harnpy runs list` shows."""
+def file_of(name: str) -> str:
+    """Return the path of a record, given as a path or as an id that `harnpy runs list` shows.
+
+    Raises `MisuseError` for a durable run that has left several.
+    """
     of_id = record_files.default_path(name, World())
-    bare = "/" not in name and "." not in name
-    return of_id if bare and not Path(name).exists() and Path(of_id).exists() else name
+    if Path(name).exists() or "/" in name:
+        return name
+    if "." not in name and Path(of_id).exists():
+        return of_id
+    left = records_of(name)
+    if len(left) > 1:
+        ids = ", ".join(
+            f"{one_line(each.id)} ({one_line(each.workflow_name or each.workflow_id)})" for each in left
+        )
+        raise MisuseError(f"run record: run '{name}' has run {len(left)} workflows: name one of {ids}")
+    return left[0].path if left else name
+
+
+def records_of(run: str) -> list[Summary]:
+    """Return the records of the workflows that a durable run has run, the oldest first."""
+    found = [
+        each for each in summaries(Path(record_files.run_directory(World()))) if each.parent_run_id == run
+    ]
+    return sorted(found, key=lambda each: (each.started_at, each.id))
 
 
 def unreadable(error: MisuseError) -> int:
@@ -63,6 +86,7 @@ class Summary(msgspec.Struct):
     status: str = ""
     started_at: str = ""
     finished_at: str | None = None
+    parent_run_id: str | None = None
     stages: list[msgspec.Raw] = []
     usage: Usage | None = None
     path: str = ""
@@ -80,8 +104,8 @@ class Summary(msgspec.Struct):
         return None if self.usage is None else self.usage.total_cost
 
     def as_dict(self) -> Dict:
-        names = ("id", "workflow_id", "workflow_name", "status", "started_at", "finished_at", "path")
-        shown = {name: getattr(self, name) for name in names}
+        names = "id workflow_id workflow_name status started_at finished_at parent_run_id path"
+        shown = {name: getattr(self, name) for name in names.split()}
         return {**shown, "stages": len(self.stages), "duration_ms": self.duration_ms, "cost": self.cost}
 
 

@@ -1,7 +1,8 @@
 """`harnpy run --attended`: the person at the terminal answers the program's requests. Spec: 07 §14.6.
 
 Prompts go to stderr, because stdout is the program's. After an invalid answer the prompt is repeated. The end
-of input denies an approval, and cancels another request.
+of input denies an approval, and cancels another request. What a person approves "always" is what was shown,
+unless they choose the wider approval of a tool.
 """
 
 from __future__ import annotations
@@ -10,33 +11,53 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import Any
 
 from harnpy.agent.people import ESCALATION, QUESTION, HumanCancelled
 from harnpy.builtins.language.types import parsed_float, parsed_int
 from harnpy.formats.dicts import Dict
+from harnpy.formats.json import compact_json
 from harnpy.formats.schema_checks import SchemaValues, check
 from harnpy.formats.schemas import canonical
 from harnpy.world import World
+from harnpy.world.streams import RealStreams
 
 _YES_NO = {"y": True, "yes": True, "n": False, "no": False}
-_ALWAYS = ("a", "always")
+#: Answers that hold for the rest of the run: for what is the same in all that was shown, for a whole tool.
+_ALWAYS, _TOOL = ("a", "always"), ("t", "tool")
+#: What is shown of an approval's request, besides the action.
+_SHOWN = ("detail", "args", "principal", "capabilities_requested")
+#: How long an Enter may follow a key that it isn't needed for.
+_ENTER_SECONDS = 0.25
 #: Variables of the environment that say who is at the terminal; the first one that is set counts.
 _NAMES = ("HARN_REVIEWER", "USER", "LOGNAME")
-_END = b"\x04"
+#: What the prompt says of such an answer's key.
+_EXACTLY, _ARGUMENTS, _WHOLE = "[a]lways exactly this", "[a]lways with these arguments", "[t]his tool always"
+_END, _ENTERS = b"\x04", (b"\n", b"\r")
 _BOOLS = {"true": True, "false": False, **_YES_NO}
+
+
+def reviewer_of(world: World) -> str | None:
+    """Return who is at the terminal: as the environment has it, else whose account it is."""
+    named = next(filter(None, map(world.environment.get, _NAMES)), None)
+    return named or world.machine.user_name() or None
 
 
 class Attended:
     """The person at the terminal."""
 
     def __init__(self, world: World) -> None:
+        assert isinstance(world.streams, RealStreams)
         self._streams = world.streams
-        self._environment = world.environment
+        #: Who is at the terminal.
+        self._me = reviewer_of(world)
+        #: The name that the person gave where the system's couldn't decide.
+        self._given: str | None = None
         self._turn: asyncio.Lock | None = None
-        #: Actions that the person approves whenever they come again.
+        #: What the person approves whenever it comes again: requests as they are shown, and whole tools.
         self._approved: set[str] = set()
 
     async def ask(self, request: Dict) -> Dict:
@@ -72,56 +93,59 @@ class Attended:
         allowed = payload.get("approvers") or payload.get("reviewers") or []
         needed = payload.get("n") or payload.get("quorum")
         self._say(f"? Approve: {payload.get('action') or 'an action'}")
-        for key in ("detail", "args", "principal", "capabilities_requested"):
+        for key in _SHOWN:
             if payload.get(key):
                 self._say(f"  {key}: {_shown(payload[key])}")
         if needed > 1:
             self._say(f"  {len(approved_by)} of {needed} approvals")
         free = [name for name in allowed if name not in approved_by]
-        may_repeat = needed == 1 and bool(payload.get("action"))
-        if may_repeat and payload["action"] in self._approved:
+        covers = _covered(request) if needed == 1 else {}
+        if not self._approved.isdisjoint(covers.values()):
             self._say("  approved, as before")
             return {"approved": True, "reviewer": await self._reviewer(free, approved_by)}
         try:
-            word = await self._choice("approve? [y/n/a] " if may_repeat else "approve? [y/n] ", may_repeat)
+            word = await self._choice("approve? ", covers)
             reviewer = await self._reviewer(free, approved_by)
             if _YES_NO.get(word, True):
-                self._approved |= {payload["action"]} if word in _ALWAYS else set()
+                self._approved |= {covers[word]} if word in covers else set()
                 return {"approved": True, "reviewer": reviewer}
             return {"approved": False, "reviewer": reviewer, "reason": await self._reason()}
         except HumanCancelled as end:
             self._say(f"  denied: {end}")
-            return {"approved": False, "reviewer": self._me(), "reason": str(end)}
+            return {"approved": False, "reviewer": self._me, "reason": str(end)}
 
     async def _escalation(self, payload: Dict) -> Dict:
         self._say(f"? For {payload['role']}: {payload['reason']}")
-        if not _YES_NO[await self._choice("accept? [y/n] ")]:
+        if not _YES_NO[await self._choice("accept? ")]:
             raise HumanCancelled("escalation was declined")
         return {"accepted": True, "reviewer": await self._reviewer([], [])}
 
     # --- the questions they are made of -----------------------------------------------------------
 
-    async def _choice(self, hint: str, may_repeat: bool = False) -> str:
-        """Return yes, no, or always; on a terminal one key says it."""
+    async def _choice(self, asked: str, covers: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Return yes, no, or what else may be answered; on a terminal one key says it."""
+        offered = [_ARGUMENTS, _WHOLE] if "t" in covers else [_EXACTLY] if covers else []
+        words = ["[y]es", "[n]o", *offered]
+        keys = ["y", "n", *"at"[: len(offered)]]
         while True:
-            word = (await self._key(hint)).lower()
-            if word in _YES_NO or (may_repeat and word in _ALWAYS):
+            word = (await self._key(f"{asked}{' '.join(words)}: ")).lower()
+            if word in _YES_NO or word in covers:
                 return word
-            self._say("  please answer y, n or a (always)" if may_repeat else "  please answer y or n")
-
-    def _me(self) -> str | None:
-        """Return who is at the terminal, as the environment has it."""
-        return next(filter(None, map(self._environment.get, _NAMES)), None)
+            self._say(f"  please answer {', '.join(keys[:-1])} or {keys[-1]}")
 
     async def _reviewer(self, allowed: list[str], taken: list[str]) -> str:
         """Return who decides: one of ``allowed`` if there is such a list, and none of ``taken``."""
-        name, among = self._me(), f" ({', '.join(allowed)})" if allowed else ""
-        while not name or name in taken or (allowed and name not in allowed):
-            if among and name and name != self._me():
+        name, among = self._me, f" ({', '.join(allowed)})" if allowed else ""
+        if self._given is not None and not _may(name, allowed, taken):
+            name = self._given
+        while not _may(name, allowed, taken):
+            if among and name and name != self._me:
                 self._say(f"  {name} can't decide here")
             name = await self._line(f"reviewer{among}: ")
             if not name:
                 self._say("  a name is needed")
+            self._given = name or None
+        assert name is not None
         return name
 
     async def _reason(self) -> str | None:
@@ -148,16 +172,33 @@ class Attended:
         """Return the key that was pressed on a terminal, without the end of a line; elsewhere a line."""
         if not self._streams.isatty("stdin"):
             return await self._line(hint)
-        with single_keys(sys.stdin.fileno()):
+        file = sys.stdin.fileno()
+        with single_keys(file):
             self._streams.write_err(hint)
             sys.stderr.flush()
-            await _readable(sys.stdin.fileno())
-            key = os.read(sys.stdin.fileno(), 1)
+            ahead = self._streams.take_back()
+            key = ahead[:1].encode()
+            self._streams.put_back(ahead[1:])
+            while key in (b"", *_ENTERS):  # one that came late belongs to the key before
+                await _readable(file)
+                key = os.read(file, 1)
+                if not key:
+                    break
+            if key not in (b"", _END) and not ahead[1:]:
+                await self._pass_over_enter(file)
         if key in (b"", _END):
             self._say("")
             raise HumanCancelled("end of input")
-        self._say(key.decode(errors="replace").strip())
-        return key.decode(errors="replace")
+        self._say(str(key, errors="replace").strip())
+        return str(key, errors="replace")
+
+    async def _pass_over_enter(self, file: int) -> None:
+        """Take the Enter that people type behind a key; anything else is left for what is read next."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(_readable(file), _ENTER_SECONDS)
+            found = os.read(file, 1)
+            if found not in _ENTERS:
+                self._streams.put_back(found.decode("latin-1"))
 
 
 @contextmanager
@@ -183,6 +224,21 @@ async def _readable(file: int) -> None:
         await ready.wait()
     finally:
         loop.remove_reader(file)
+
+
+def _covered(request: Dict) -> dict[str, str]:
+    """Return what an answer for the rest of the run covers, by its word: this as it is shown, a tool."""
+    payload = request["payload"]
+    if not payload.get("action"):
+        return {}
+    same = compact_json([payload["action"], *map(payload.get, _SHOWN)])
+    tool = request.get("tool")
+    offered = [(_ALWAYS, same)] if tool is None else [(_ALWAYS, same), (_TOOL, f"tool {tool}")]
+    return {word: what for words, what in offered for word in words}
+
+
+def _may(name: str | None, allowed: list[str], taken: list[str]) -> bool:
+    return bool(name) and name not in taken and (not allowed or name in allowed)
 
 
 def _by_schema(text: str, schema: Dict) -> Any:

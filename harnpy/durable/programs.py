@@ -188,6 +188,7 @@ class _RecordedVm(Vm):
         recorded.waits = OutlastingWaits(journal, self.tasks, recorded.real, run_id, self._log_store)
         patience = self.service(Patience, lambda vm: Patience())
         patience.run_id, patience.wait = run_id, recorded.waits.wait
+        recorded.waits.told = lambda ids, metadata: patience.told(ids, metadata)
         stores = self.sessions.stores
         if store:
             usual = stores.settings

@@ -18,7 +18,7 @@ from harnpy.eventlog.waitpoints import COMPLETED, Waitpoints
 from harnpy.vm.errors import Interrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from harnpy.durable.journal import Journal
     from harnpy.eventlog.waitpoints import Waiting, WaitResult
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from harnpy.vm.run.scheduler import Scheduler
     from harnpy.world import World
 
+#: The reviewer of an answer that came without a name.
+UNNAMED = "waitpoint"
 #: What an answer is, if it is no record of one.
 _ANSWERS = {QUESTION: "answer", ESCALATION: "accepted"}
 
@@ -41,6 +43,8 @@ class OutlastingWaits:
         self._world = world
         self._run_id = run_id
         self._store = store
+        #: Called when a wait begins: with the waitpoints' ids, and what a request to people has there.
+        self.told: Callable[[Sequence[str], dict[str, Any]], object] = lambda ids, metadata: None
 
     @property
     def last(self) -> bool:
@@ -56,7 +60,7 @@ class OutlastingWaits:
         async def until_over() -> WaitResult:
             points = self._waitpoints(store)
             entered = points.enter(waiting.ids, wait_id=waiting.wait_id, all=waiting.all)
-            return await self._over(entered)
+            return await self._over(entered, {})
 
         try:
             result: WaitResult = self._tasks.await_coroutine(self._journal.waited(WAIT, until_over))
@@ -75,24 +79,33 @@ class OutlastingWaits:
         before = len(request.get("approved_by") or ())
         id = f"{request['request_id']}-{before + 1}" if before else request["request_id"]
         points = self._waitpoints(store)
-        points.create(id, {"kind": request["kind"], "request": request["payload"]})
+        of_tool = {"tool": request["tool"]} if request.get("tool") else {}
+        metadata = {"kind": request["kind"], "request": request["payload"], **of_tool}
+        points.create(id, metadata)
         wait = points.enter(id, wait_id=f"{self._run_id}:{id}", run_id=self._run_id)
-        result = await self._over(wait)
+        result = await self._over(wait, metadata)
         point = result.waitpoints[0]
         if result.status != COMPLETED:
             raise HumanCancelled(point.reason or "")
-        if isinstance(point.value, dict | list):
+        if isinstance(point.value, list):
             return point.value
+        # Without a name an approval wouldn't count, and the run would wait for ever.
+        by = point.completed_by or UNNAMED
+        if isinstance(point.value, dict):
+            return {**point.value, "reviewer": point.value.get("reviewer") or by}
         named = _ANSWERS.get(request["kind"], "approved")
-        return {named: point.value, "reviewer": point.completed_by}
+        return {named: point.value, "reviewer": by}
 
     def _waitpoints(self, store: Store) -> Waitpoints:
         now, new_id = self._world.clock.now, self._world.ids.new
         return Waitpoints(StoreEventLog(store, now=now), now=now, new_id=new_id)
 
-    async def _over(self, waiting: Waiting) -> WaitResult:
-        begin = self._world.clock.monotonic()
+    async def _over(self, waiting: Waiting, metadata: dict[str, Any]) -> WaitResult:
+        begin, is_told = self._world.clock.monotonic(), False
         while (result := waiting.look()) is None:
+            if not is_told:
+                is_told = True
+                self.told(waiting.ids, metadata)
             passed = self._world.clock.monotonic() - begin
             left = waiting.seconds_left()
             pause = min(max(SOON, passed / 10), LATEST)

@@ -201,9 +201,9 @@ class OpenSession:
 
 _OPTIONS: Final[tuple[tuple[schema.PermissionOptionKind, str, str], ...]] = (
     ("allow_once", "Allow", ALLOW),
-    ("allow_always", "Always allow", ALLOW),
+    ("allow_always", "Always allow {tool} in this session", ALLOW),
     ("reject_once", "Reject", DENY),
-    ("reject_always", "Always reject", DENY),
+    ("reject_always", "Always reject {tool} in this session", DENY),
 )
 _NOT_ASKED = "the client failed to ask its user"
 _REJECTED: Final = "rejected by the user"
@@ -433,7 +433,10 @@ class AcpAgent:
             status="pending",
             raw_input=arguments,
         )
-        options = [schema.PermissionOption(option_id=id, name=name, kind=id) for id, name, _ in _OPTIONS]
+        options = [
+            schema.PermissionOption(option_id=id, name=name.format(tool=request.tool), kind=id)
+            for id, name, _ in _OPTIONS
+        ]
         try:
             answer = await self._client.request_permission(opened.id, asked, options)
         except (RequestError, ConnectionError):

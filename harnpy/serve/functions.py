@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.builtins.bridge.named_arguments import in_order, input_schema
 from harnpy.builtins.documentation import documentation, without_citation
 from harnpy.syntax import ast
 from harnpy.syntax.comments import doc_comment
@@ -33,7 +34,7 @@ class Function(NamedTuple):
 
     ``rest``: the last parameter takes any number of arguments, as a list. ``returns`` is the schema of its
     result, None where its type isn't written or says nothing. ``call`` is a callable Harn value, and
-    ``absent`` stands for what isn't given.
+    ``absent`` stands for what isn't given. ``takes_dict``: it takes one dict of all arguments (07 §4.3).
     """
 
     name: str
@@ -43,21 +44,17 @@ class Function(NamedTuple):
     returns: Schema | None
     call: Any
     absent: Any = MISSING
+    takes_dict: bool = False
 
     def input_schema(self) -> Schema:
         """The JSON schema of the arguments by name."""
-        properties = {name: _without_flag(schema) for name, schema in self.parameters.items()}
-        required = [name for name, schema in self.parameters.items() if schema.get("required") is not False]
-        schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
-        return {**schema, "required": required} if required else schema
+        return input_schema(self.parameters)
 
     def positional(self, arguments: Mapping[str, Any]) -> list[Any]:
-        """The arguments in order; what isn't given has its default."""
-        args = [arguments.get(name, self.absent) for name in self.parameters]
-        if not self.rest:
-            return args
-        last = args.pop()
-        return args if last is self.absent else [*args, *last]
+        """The arguments in order; what isn't given has its default. Some tools take one dict of them."""
+        if self.takes_dict:
+            return [dict(arguments)]
+        return in_order(self.parameters, self.rest, arguments, self.absent)
 
 
 def functions_of(library: Library) -> dict[str, Function]:
@@ -70,6 +67,7 @@ def functions_of(library: Library) -> dict[str, Function]:
 def _functions(program: ast.Program, library: Library, aliases: dict[str, ast.Node]) -> Iterator[Function]:
     module = library.module
     for node in program.items:
+        takes_dict = False
         if isinstance(node, ast.FnDecl) and node.pub and not node.gen:
             call = module.functions[node.name]
             parameters = _parameters(node.params, aliases)
@@ -77,11 +75,13 @@ def _functions(program: ast.Program, library: Library, aliases: dict[str, ast.No
         elif isinstance(node, ast.ToolDecl):
             (entry,) = module.tools[node.name]["tools"]
             call, parameters = entry["handler"], entry["parameters"]
+            takes_dict = not call.by_name
             text = node.description or doc_comment(module.source, node.start)
         else:
             continue
         rest = bool(node.params) and node.params[-1].rest
-        yield Function(node.name, text, parameters, rest, returned(node.returns, aliases), call)
+        returns = returned(node.returns, aliases)
+        yield Function(node.name, text, parameters, rest, returns, call, takes_dict=takes_dict)
 
 
 def _parameters(params: Sequence[ast.Param], aliases: dict[str, ast.Node]) -> dict[str, Schema]:
@@ -105,13 +105,6 @@ def returned(type_: ast.Node | None, aliases: dict[str, ast.Node]) -> Schema | N
         type_ = type_.args[0]
     schema = json_schema(type_, aliases)
     return None if schema in ({}, {"type": "null"}) else schema
-
-
-def _without_flag(schema: Schema) -> Schema:
-    """A parameter's schema without `required: false`, which is the enclosing schema's to say."""
-    if isinstance(schema.get("required"), bool):
-        return {key: value for key, value in schema.items() if key != "required"}
-    return schema
 
 
 # The verbs of sessions, `agent_session_*`, as functions to be called from outside. Spec: 08 §1, 09 §11.4.

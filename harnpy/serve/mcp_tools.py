@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.builtins.bridge.named_arguments import refusal
 from harnpy.formats.display import display
 from harnpy.formats.json import JsonError, as_data, to_json
 from harnpy.formats.schema_checks import SchemaValues, check
@@ -98,7 +99,6 @@ class Tool:
         self.input_schema = function.input_schema()
         self.output_schema = None if function.returns is None else _object(function.returns)
         self._function = function
-        self._input = canonical(self.input_schema)
         self._output = None if self.output_schema is None else canonical(self.output_schema)
 
     async def run(self, arguments: Mapping[str, Any], calling: Calling) -> Result:
@@ -107,7 +107,9 @@ class Tool:
             given = {name: _as_value(argument) for name, argument in arguments.items()}
         except OverflowError:
             raise CallFailed(f"{self.name}: wrong arguments: number out of range") from None
-        self._refuse(given)
+        refused = refusal(self.name, self.input_schema, given)
+        if refused is not None:
+            raise CallFailed(refused)
         value = await calling(self._function.call, self._function.positional(given))
         answer = result(value, self._function.returns)
         if self._output is not None:
@@ -115,12 +117,6 @@ class Tool:
             if problems:
                 raise CallFailed(f"{self.name} returned what its type doesn't allow: {'; '.join(problems)}")
         return answer
-
-    def _refuse(self, arguments: Mapping[str, Any]) -> None:
-        """Raises CallFailed for arguments that the schema doesn't allow."""
-        problems = check(arguments, self._input, SchemaValues()).errors
-        if problems:
-            raise CallFailed(f"{self.name}: wrong arguments: {'; '.join(problems)}")
 
 
 def _as_value(data: Any) -> Any:

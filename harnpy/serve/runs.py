@@ -13,10 +13,10 @@ from harnpy.eventlog.waitpoints import FAMILY, OPEN, Point, Waitpoints
 from harnpy.serve import shown
 from harnpy.serve.refusals import Refused
 from harnpy.workflow.engines import open_engine
-from harnpy.workflow.engines.contract import COMPLETED, DELAYED, ENDED, STATUSES, RunQuery
+from harnpy.workflow.engines.contract import COMPLETED, STATUSES, RunQuery
 from harnpy.workflow.engines.errors import RunNotFound
 from harnpy.workflow.engines.local import LocalEngine
-from harnpy.workflow.engines.run_log import KIND, RunLog
+from harnpy.workflow.engines.run_log import RunLog, is_left
 from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
@@ -83,10 +83,7 @@ class Runs:
         return engine.give_back() if isinstance(engine, LocalEngine) else 0
 
     def _is_left(self, info: RunInfo) -> bool:
-        """Return whether a run that hasn't ended has nobody who works on it."""
-        if info.status in ENDED or info.queue is not None or info.status == DELAYED:
-            return False
-        return self._store.holder(f"{KIND}:{info.id}") is None
+        return is_left(self._store, info)
 
     def listed(self, owner: str | None, status: str | None, limit: int, after: str | None) -> t.RunList:
         if status is not None and status not in STATUSES:

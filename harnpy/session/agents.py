@@ -255,7 +255,18 @@ def _are_names(value: Any) -> bool:
 def _check_keys(what: str, given: Mapping[str, Any], known: tuple[str, ...]) -> None:
     for key in given:
         if key not in known:
-            raise InvalidArgument(f"{what}: unknown key '{key}' ({expected(str(key), known)})")
+            elsewhere = _ELSEWHERE.get(str(key)) if what == "AgentDef" else None
+            hint = elsewhere or expected(str(key), known)
+            raise InvalidArgument(f"{what}: unknown key '{key}' ({hint})")
+
+
+#: Options of loops that stand elsewhere in a definition, and where.
+_LOOP_OPTIONS = "approval_policy permissions policy max_iterations temperature tool_format"
+_ELSEWHERE = {
+    "provider": 'a model is written with its provider: `model: "openai/gpt-5-mini"`',
+    "system": "a definition has `system_prompt`",
+    **{key: f"options of the loop stand in `options`: {{{key}: …}}" for key in _LOOP_OPTIONS.split()},
+}
 
 
 def _plain(value: Any) -> Any:

@@ -56,6 +56,7 @@ class RealStreams:
         self._stdin = stdin
         #: What somebody stopped waiting for.
         self._reading: Reading | None = None
+        self._ahead = ""
 
     @property
     def stdin(self) -> TextIO:
@@ -63,11 +64,22 @@ class RealStreams:
 
     def read_line(self, within: float | None = None) -> str | None:
         line = self._read(self.stdin.readline, within)
+        line = self.take_back() + line
         return line.removesuffix("\n").removesuffix("\r") if line else None
+
+    def put_back(self, text: str) -> None:
+        """Have ``text`` come first in what is read next: somebody looked for a key and found more."""
+        self._ahead += text
+
+    def take_back(self) -> str:
+        """Return what was put back, which then doesn't come again."""
+        ahead, self._ahead = self._ahead, ""
+        return ahead
 
     def read_all(self, within: float | None = None) -> str:
         if self._reading is None:
-            return self._read(self.stdin.read, within)
+            text = self._read(self.stdin.read, within)
+            return self.take_back() + text
         # A line that somebody stopped waiting for comes first.
         return self._read(self.stdin.readline, within) + self._read(self.stdin.read, within)
 

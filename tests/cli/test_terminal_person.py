@@ -8,6 +8,20 @@ import pytest
 
 from tests.support import Command
 
+ASKED = "approve? [y]es [n]o [a]lways exactly this: "
+#: Two payments of different amounts, and the first once more.
+REFUNDS = """
+tool refund(euros: int) { "paid ${euros}" }
+for n in [12, 900, 12] {
+  llm_mock({tool_calls: [{name: "refund", arguments: {euros: n}}]})
+}
+llm_mock({text: "done"})
+let policy = {require_approval: ["refund"]}
+let r = agent_loop("go", nil, {provider: "mock", tools: refund, approval_policy: policy, loop_detect_warn: 0})
+let ended = r.transcript.events.filter({ e -> e.kind == "tool_execution" })
+println(ended.map({ e -> e.text }).filter({ text -> text.starts_with("paid") }))
+"""
+
 
 def attended(harnpy: Command, program: str, typed: str, **env: str) -> tuple[str, str]:
     done = harnpy("run", "--attended", "-e", program, stdin=typed, **env)
@@ -75,7 +89,7 @@ def test_an_approval_asks_who_decides_where_several_may(harnpy: Command) -> None
 
 def test_the_environment_says_who_decides(harnpy: Command) -> None:
     program = 'println(request_approval("deploy", {reviewers: ["ann", "bob"]}).reviewers)'
-    assert attended(harnpy, program, "y\n", USER="ann") == ("[ann]\n", "? Approve: deploy\napprove? [y/n/a] ")
+    assert attended(harnpy, program, "y\n", USER="ann") == ("[ann]\n", f"? Approve: deploy\n{ASKED}")
     assert attended(harnpy, program, "y\n", USER="root", HARN_REVIEWER="bob")[0] == "[bob]\n"
 
 
@@ -88,6 +102,48 @@ def test_always_holds_for_the_action(harnpy: Command) -> None:
     assert out == "[[ann], [ann]]\n"
     assert err.count("approve?") == 2
     assert "approved, as before" in err
+
+
+def test_always_covers_a_tool_with_the_same_arguments(harnpy: Command) -> None:
+    out, err = attended(harnpy, REFUNDS, "a\nn\ntoo much\n", USER="ann")
+    assert out == "[paid 12, paid 12]\n"
+    assert err.count("approve? [y]es [n]o [a]lways with these arguments [t]his tool always: ") == 2
+    assert err.count("approved, as before") == 1
+
+
+def test_a_whole_tool_is_approved_with_a_key_of_its_own(harnpy: Command) -> None:
+    out, err = attended(harnpy, REFUNDS, "t\n", USER="ann")
+    assert out == "[paid 12, paid 900, paid 12]\n"
+    assert (err.count("approve?"), err.count("approved, as before")) == (1, 2)
+
+
+def test_always_covers_the_details_that_were_shown(harnpy: Command) -> None:
+    program = """
+    for sha in ["abc", "def", "abc"] {
+      println(try { request_approval("deploy", {detail: {sha: sha}}).reviewers } catch (e) { e.reason })
+    }
+    """
+    out, err = attended(harnpy, program, "a\nn\nnot this\n", USER="ann")
+    assert out == "[ann]\nnot this\n[ann]\n"
+    assert "please answer" not in err
+
+
+def test_without_variables_the_account_decides(harnpy: Command) -> None:
+    from harnpy.world import World
+
+    program = 'println(request_approval("deploy").reviewers)'
+    out, err = attended(harnpy, program, "y\n", USER="", LOGNAME="", HARN_REVIEWER="")
+    assert out == f"[{World().machine.user_name()}]\n"
+    assert "reviewer" not in err
+
+
+def test_a_name_that_was_asked_for_is_asked_for_once(harnpy: Command) -> None:
+    program = """
+    for action in ["a", "b"] { println(request_approval(action, {reviewers: ["ann", "bob"]}).reviewers) }
+    """
+    out, err = attended(harnpy, program, "y\nbob\ny\n", USER="root")
+    assert out == "[bob]\n[bob]\n"
+    assert err.count("reviewer (ann, bob): ") == 1
 
 
 def test_a_denial_is_thrown(harnpy: Command) -> None:
@@ -113,11 +169,38 @@ def test_one_key_decides_on_a_terminal(terminal, tmp_path: Path) -> None:
     program = 'println(request_approval("deploy", {reviewers: ["ann"]}).reviewers); println(read_line())'
     (tmp_path / "p.harn").write_text(program, encoding="utf-8")
     run = terminal("run", "--attended", "p.harn", HARN_REVIEWER="ann")
-    run.expect("approve? [y/n/a] ")
+    run.expect(ASKED)
     run.type("y")
     run.expect("[ann]\n")
     run.type("a whole line\n")
     run.expect("a whole line\n")
+
+
+def test_an_enter_behind_the_key_is_part_of_it(terminal, tmp_path: Path) -> None:
+    program = """
+    println(try { request_approval("deploy", {reviewers: ["ann", "bob"]}).reviewers } catch (e) { e.reason })
+    println(read_line())
+    """
+    (tmp_path / "p.harn").write_text(program, encoding="utf-8")
+    run = terminal("run", "--attended", "p.harn", USER="root")
+    run.expect(ASKED)
+    run.type("n\n")
+    run.expect("reviewer (ann, bob): ")
+    run.type("ann\n")
+    run.expect("reason (optional): ")
+    run.type("too dear\n")
+    run.expect("too dear\n")
+    run.type("a whole line\n")
+    run.expect("a whole line\n")
+
+
+def test_what_is_typed_ahead_of_a_key_is_not_lost(terminal, tmp_path: Path) -> None:
+    program = 'println(request_approval("deploy").reviewers); println([read_line()])'
+    (tmp_path / "p.harn").write_text(program, encoding="utf-8")
+    run = terminal("run", "--attended", "p.harn", HARN_REVIEWER="ann")
+    run.expect(ASKED)
+    run.type("ya whole line\n")
+    run.expect("[a whole line]\n")
 
 
 def test_the_end_of_input_cancels(harnpy: Command) -> None:

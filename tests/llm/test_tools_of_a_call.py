@@ -52,8 +52,9 @@ def test_a_tool_whose_arguments_come_as_one_dict_is_warned_of_once() -> None:
     errors: list[str] = []
     vm = Vm(World(streams=RealStreams(stdout=lambda text: None, stderr=errors.append)))
     vm.run_source(
-        """tool add(a, b) { return a }
-        for i in 0 to 3 exclusive { agent_loop("x", nil, {provider: "mock", tools: add}) }"""
+        """tool fine(a, b) { return a }
+        let tools = tool_define(fine, "add", "Add", {parameters: {}, handler: fn(a, b) { return a }})
+        for i in 0 to 3 exclusive { agent_loop("x", nil, {provider: "mock", tools: tools}) }"""
     )
     assert errors == [
         "warning: agent.tools: tool 'add' takes (a, b), but a loop calls it with one dict of its arguments: "

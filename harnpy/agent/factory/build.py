@@ -290,7 +290,9 @@ def _model_options(model: Any, models: Models) -> Dict:
         raise AgentError(f"a model is 'provider/model' or a dict of options, got {type(model).__name__}")
     provider, slash, name = model.partition("/")
     if provider in models.provided or provider in models.config.known_providers.names():
-        return {"provider": provider, "model": name} if slash else {"provider": provider}
+        if slash or provider == MOCK:  # the mock is a model itself, not one that it stands for
+            return {"provider": provider, "model": name or provider}
+        return {"provider": provider}
     return {"model": model}
 
 

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 POLICY, PERMISSIONS, APPROVAL, HOOKS = "policy", "permissions", "approval", "hooks"
 
-_NO_HOST = "approval required but no host bridge is available"
+_NO_HOST = (
+    "approval required but no host bridge is available (nobody can be asked: run it with "
+    "`harnpy run --attended` or `harnpy run --durable`, serve the agent, or give the Vm's world `people`)"
+)
 _ADVICE = "Use one of the declared tools exactly as named and put extra fields inside that tool's arguments."
 
 

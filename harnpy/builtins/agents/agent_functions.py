@@ -12,12 +12,15 @@ from harnpy.builtins.agents.llm_calls import ask, with_experiment
 from harnpy.builtins.bridge.callables import callables_within, with_callables
 from harnpy.builtins.bridge.contexts import module_directory
 from harnpy.builtins.bridge.live_sessions import sessions_of
+from harnpy.builtins.bridge.named_arguments import in_order, input_schema, refusal
 from harnpy.builtins.language.templates import rendered
 from harnpy.builtins.live_models import models_of
 from harnpy.faults import Interruption
 from harnpy.formats.templates import assets
+from harnpy.llm.native_tools import Parameters, json_type, parameters_of
 from harnpy.vm.errors import CategorizedFault, Interrupted, RuntimeFault, Thrown, VmError
 from harnpy.vm.run.backtrace import describe
+from harnpy.vm.run.calls import MISSING
 from harnpy.vm.run.channels import Channel
 from harnpy.vm.values import Builtin, Fn, Generator, display
 
@@ -150,9 +153,17 @@ def _entry(vm: Vm, entry: Value) -> Value:
     if type(entry) is not dict or type(entry.get("handler")) not in (Fn, Builtin):
         return entry
     handler = entry["handler"]
-    if type(handler) is Fn and len(handler.params) > 1:
-        _warn_of_parameters(vm, display(entry.get("name")), handler)
-    return {**entry, "handler": _handler(vm, handler)}
+    if type(handler) is not Fn or not handler.by_name:
+        if type(handler) is Fn and len(handler.params) > 1:
+            _warn_of_parameters(vm, display(entry.get("name")), handler)
+        return {**entry, "handler": _handler(vm, handler)}
+    schema = input_schema({name: _schema(given) for name, given in parameters_of(entry).items()})
+    called = _by_name(vm, display(entry.get("name")), schema, handler)
+    return {**entry, "parameters": Parameters(schema), "handler": called}
+
+
+def _schema(given: Value) -> Dict:
+    return given if isinstance(given, dict) else json_type(given)
 
 
 def _warn_of_parameters(vm: Vm, name: str, handler: Fn) -> None:
@@ -174,9 +185,27 @@ def takes_several(name: str, params: Iterable[str]) -> str:
 def _handler(vm: Vm, function: Value) -> Callable[[Dict], Value]:
     """Return a tool's function: what it raises is a `ToolFailure`, in the words that a model gets to read."""
 
+    return _telling(lambda arguments: vm.call(function, arguments))
+
+
+def _by_name(vm: Vm, name: str, schema: Dict, function: Fn) -> Callable[[Dict], Value]:
+    """Return the function of a `tool` declaration, which gets its arguments by name (07 §4.3)."""
+
+    def call(arguments: Dict) -> Value:
+        refused = refusal(name, schema, arguments)
+        if refused is not None:
+            raise ToolFailure(refused, "schema_validation")
+        return vm.call(function, *in_order(function.params, function.rest, arguments, MISSING))
+
+    return _telling(call)
+
+
+def _telling(function: Callable[[Dict], Value]) -> Callable[[Dict], Value]:
+    """Return the same function, which tells in a `ToolFailure` what it raised."""
+
     def call(arguments: Dict) -> Value:
         try:
-            result = vm.call(function, arguments)
+            result = function(arguments)
         except VmError as error:
             raise _failure(error) from error
         return _pieces(result) if isinstance(result, _IN_PIECES) else result

@@ -217,7 +217,8 @@ class _Inquiry:
         before = approvals(self.request, self.responses)
         approved_by = [response["reviewer"] for response in before]
         try:
-            answer = human({**self.request.record(), "approved_by": approved_by})
+            of_tool = {} if self.tool is None else {"tool": self.tool}
+            answer = human({**self.request.record(), "approved_by": approved_by, **of_tool})
             if hasattr(answer, "__await__"):
                 answer = self.vm.tasks.await_coroutine(self.in_time(answer))
             answer = given(answer, "the result of `people.ask`")

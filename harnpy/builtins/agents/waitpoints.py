@@ -203,9 +203,11 @@ def wait(vm: Vm, ids: Value = ABSENT, options: Value = None) -> Value:
 
 class Patience:
     """``wait(waiting)`` is how this Vm's programs wait for what may outlast the process, if not as tasks do;
-    None for one that can't. ``run_id`` is the durable run that they are, if they are one."""
+    None for one that can't. ``run_id`` is the durable run that they are, if they are one, and ``told`` is
+    called when a wait begins: with the waitpoints' ids, and what a request to people has there."""
 
     run_id: str | None = None
+    told: Callable[[Sequence[str], Dict], object] = staticmethod(lambda ids, metadata: None)
     wait: Callable[[Waiting], WaitResult | None] = staticmethod(lambda waiting: None)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from harnpy.builtins.agents.agent_functions import graph_with_python_functions
 from harnpy.builtins.agents.agent_runtime import runtime_of
+from harnpy.builtins.agents.waitpoints import Patience
 from harnpy.builtins.bridge.callables import callables_within
 from harnpy.builtins.bridge.contexts import runtime_root
 from harnpy.builtins.options import check_options
@@ -56,6 +57,9 @@ def workflow_execute(
     """
     check_options(vm, "workflow_execute", options)
     runtime = runtime_of(vm)
+    durable_run = vm.service(Patience, lambda vm: Patience()).run_id
+    if durable_run is not None and runtime.context().workflow is None:
+        options = {"parent_run_id": durable_run, **(options if type(options) is dict else {})}
     given = runtime.models.options(callables_within(vm, options))
     text = "" if task is None else display(task)
     known = vm.state(MadeGraphs).find(graph)

@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from datetime import timedelta
 from functools import wraps
+from shlex import quote
 from typing import Any, get_args
 
 import click
 
+from harnpy.agent.people import APPROVAL, DUAL_CONTROL, ESCALATION, asked_for
 from harnpy.cli import FAILED, OK, tables
 from harnpy.cli.command_options import trust_option
 from harnpy.cli.console import complain, one_line, say
@@ -22,7 +24,8 @@ from harnpy.client.types import Scope
 from harnpy.eventlog.bearer import BearerSessions, CreateSession, Known, utc_now
 from harnpy.eventlog.topics import StoreEventLog, event_log_settings, opened, usual_settings
 from harnpy.eventlog.waitpoints import Changed, UnknownWaitpoint, Waitpoint, Waitpoints
-from harnpy.faults import Fault
+from harnpy.faults import Fault, MisuseError
+from harnpy.formats.dicts import as_dict
 from harnpy.formats.json import JsonError, compact_json, parse_json
 from harnpy.project import ManifestError
 from harnpy.session.stores import store_settings
@@ -76,7 +79,12 @@ def on_logs(places: Callable[[], list[str]]) -> Callable[[Callable[..., int]], C
 # `harnpy waitpoint`: telling programs that what they wait for has happened. Spec: 10 §C18, §C21.
 
 
-_WIDTHS = {"id": 48, "value": 48}
+#: Ids are shown whole: people paste them.
+_WIDTHS = {"for": 60, "value": 48}
+#: How many waitpoints an error names that an id could stand for.
+_MOST_NAMED = 3
+#: Requests to people that are approved or denied.
+_DECIDED = (APPROVAL, DUAL_CONTROL, ESCALATION)
 _by = click.option("--by", metavar="NAME", help="The name to record.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -105,7 +113,7 @@ def list_waitpoints(logs: list[StoreEventLog], status: str | None, as_json: bool
     if as_json:
         say(compact_json([point.to_dict() for point in found]))
     elif found:
-        columns = ("waitpoint", "status", "since", "by", "value")
+        columns = ("waitpoint", "for", "status", "since", "by", "value")
         tables.show(tables.table(columns, [_row(point) for point in found], ()), tables.UNBROKEN)
     else:
         say(f"no {f'{status} ' if status else ''}waitpoints in {_urls(logs)}")
@@ -124,12 +132,63 @@ def list_waitpoints(logs: list[StoreEventLog], status: str | None, as_json: bool
 def complete(
     logs: list[StoreEventLog], id: str, value: Any, create: bool, by: str | None, as_json: bool
 ) -> int:
-    """Complete ID: everybody who waits for it receives the value, null by default."""
+    """Complete ID: everybody who waits for it receives the value, null by default.
+
+    The beginning of an id is enough where only one waitpoint begins so.
+    """
+    points, id = _named(logs, id, is_whole=create)
     try:
-        done = _knowing(logs, id).complete(id, value, by=by, create=create)
+        done = points.complete(id, value, by=by, create=create)
     except UnknownWaitpoint:
         return _unknown(logs, id, "; with --create it is completed all the same")
     return _tell(done, as_json)
+
+
+@waitpoint.command("approve")
+@click.argument("id")
+@_by
+@_json
+@on_logs(_waited)
+def approve(logs: list[StoreEventLog], id: str, by: str | None, as_json: bool) -> int:
+    """Approve the request ID, under your name or that of --by."""
+    return _decide(logs, id, by, as_json, approved=True)
+
+
+@waitpoint.command("deny")
+@click.argument("id")
+@click.option("--reason", metavar="TEXT", help="Why, for the model or program that asks.")
+@_by
+@_json
+@on_logs(_waited)
+def deny(logs: list[StoreEventLog], id: str, reason: str | None, by: str | None, as_json: bool) -> int:
+    """Deny the request ID, under your name or that of --by."""
+    return _decide(logs, id, by, as_json, approved=False, **({} if reason is None else {"reason": reason}))
+
+
+def _decide(logs: list[StoreEventLog], id: str, by: str | None, as_json: bool, **decision: Any) -> int:
+    """Complete the waitpoint of a request to people with a decision. Spec: 10 §C19.1."""
+    from harnpy.cli.terminal_person import reviewer_of
+
+    points, id = _named(logs, id)
+    point = points.get(id)
+    if point is None:
+        return _unknown(logs, id)
+    asked = as_dict(point.metadata)
+    kind, payload = asked.get("kind"), as_dict(asked.get("request"))
+    if kind not in _DECIDED:
+        advice = f"`harnpy waitpoint complete {quote(id)} JSON` gives it a value"
+        complain(one_line(f"error: {id} is no request for an approval: {advice}"))
+        return FAILED
+    name = by or reviewer_of(World())
+    allowed = payload.get("reviewers") or payload.get("approvers")
+    if allowed and name not in allowed:
+        complain(
+            one_line(f"error: only {', '.join(map(str, allowed))} may decide: --by NAME says who you are")
+        )
+        return FAILED
+    if kind == ESCALATION:
+        decision["accepted"] = decision.pop("approved")
+    return _tell(points.complete(id, {**decision, "reviewer": name}, by=name), as_json)
 
 
 @waitpoint.command("cancel")
@@ -140,17 +199,35 @@ def complete(
 @on_logs(_waited)
 def cancel(logs: list[StoreEventLog], id: str, reason: str | None, by: str | None, as_json: bool) -> int:
     """Cancel ID."""
+    points, id = _named(logs, id)
     try:
-        off = _knowing(logs, id).cancel(id, reason=reason, by=by)
+        off = points.cancel(id, reason=reason, by=by)
     except UnknownWaitpoint:
         return _unknown(logs, id)
     return _tell(off, as_json)
 
 
-def _knowing(logs: list[StoreEventLog], id: str) -> Waitpoints:
-    """Return the waitpoints that have that one; the first ones if none has."""
+def _named(logs: list[StoreEventLog], id: str, is_whole: bool = False) -> tuple[Waitpoints, str]:
+    """Return the waitpoints that have the one of that id, and the id; the first ones if none has.
+
+    The beginning of an id will do unless it ``is_whole``: of the only one that is open, or that there is.
+    Raises `MisuseError` where several begin so.
+    """
     all = [Waitpoints(log) for log in logs]
-    return next((points for points in all if points.get(id) is not None), all[0])
+    for points in all:
+        if points.get(id) is not None:
+            return points, id
+    start = id.removesuffix("…")
+    if is_whole or not start.strip():
+        return all[0], id
+    begun = [(points, each) for points in all for each in points.list() if each.id.startswith(start)]
+    opened = [each for each in begun if each[1].status == "open"]
+    found = [(points, each.id) for points, each in (opened if len(opened) == 1 else begun)]
+    if len(found) > 1:
+        names = ", ".join(name for _, name in found[:_MOST_NAMED])
+        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+        raise MisuseError(f"several waitpoints begin with {start}: {names}{more}")
+    return found[0] if found else (all[0], id)
 
 
 def _tell(done: Changed, as_json: bool) -> int:
@@ -184,7 +261,8 @@ def _by_whom(point: Waitpoint) -> str:
 def _row(point: Waitpoint) -> tuple[Any, ...]:
     value = point.reason or "" if point.status != "completed" else compact_json(point.value)
     return (
-        tables.cell(point.id, _WIDTHS["id"]),
+        tables.cell(point.id),
+        tables.cell(asked_for(as_dict(point.metadata)), _WIDTHS["for"]),
         tables.cell(point.status),
         tables.cell(point.completed_at or point.cancelled_at or point.created_at or ""),
         tables.cell(point.completed_by or point.cancelled_by or ""),

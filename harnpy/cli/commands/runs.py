@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,6 +34,7 @@ from harnpy.workflow.engines import ENGINES
 from harnpy.workflow.engines.contract import COMPLETED, STATUSES, RunInfo, RunQuery
 from harnpy.workflow.engines.errors import RunNotFound
 from harnpy.workflow.records.differences import run_diff
+from harnpy.workflow.records.record import RUNNING
 from harnpy.workflow.records.record_files import run_directory
 from harnpy.workflow.report import html_diff, html_report
 from harnpy.world import World
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 _WIDTHS = {"id": 40, "workflow": 32, "output": 60}
 #: What stands in place of an engine's name for the record of a workflow.
 _RECORD = "record"
+#: What a list says of a run that nobody works on any more.
+_INTERRUPTED = "interrupted"
 
 
 @click.group("runs", cls=Group, no_args_is_help=False, short_help="List, show and resume runs of workflows.")
@@ -147,44 +151,60 @@ def list_runs(
     """
     where = Path(directory or run_directory(World()))
     statuses = None if status is None else frozenset((status,))
-    durable = _durable(engine, store, directory, RunQuery(statuses, queue, limit=limit))
+    durable, left = _durable(engine, store, directory, RunQuery(statuses, queue, limit=limit))
     # What asks for durable runs, by what records don't have, is shown no records.
     only_durable = engine is not None or store is not None or status is not None or queue is not None
     records = [] if only_durable else run_records.summaries(where)
-    found = {run.id: _row(run) for run in durable}
+    found = {run.id: {**_row(run), "left": run.id in left} for run in durable}
     for record in records:
         own = {**record.as_dict(), "engine": _RECORD}
+        if record.status == RUNNING and record.parent_run_id in left:
+            own["left"] = True  # nobody works on the run that it is of
         found[record.id] = _merged(found[record.id], own) if record.id in found else own
     rows = sorted(found.values(), key=lambda run: (run["started_at"], run["id"]), reverse=True)
     if as_json:
         say(json.dumps(rows, indent=2, sort_keys=True, ensure_ascii=False))
     elif rows:
         tables.show(_table(rows), tables.UNBROKEN)
+        for run in rows:
+            if run["id"] in left:
+                complain(_interrupted(run["id"]))
     else:
         say(f"no runs in {store or where}")
     return OK
 
 
-def _durable(engine: str | None, store: str | None, directory: str | None, query: RunQuery) -> list[RunInfo]:
-    """Return the runs of an engine. Where nobody has named one, there may be none to be asked."""
-    from harnpy.cli.durable_runs import opened, skipped, store_url
+def _interrupted(id: str) -> str:
+    command = f"harnpy runs resume {quote(id)}{_options()}"
+    return one_line(f"run '{id}' was interrupted: it goes on with `{command}`")
+
+
+def _durable(
+    engine: str | None, store: str | None, directory: str | None, query: RunQuery
+) -> tuple[list[RunInfo], set[str]]:
+    """Return the runs of an engine, and the ids of those that nobody works on any more.
+
+    Where nobody has named an engine, there may be none to be asked.
+    """
+    from harnpy.cli.durable_runs import is_left_in, opened, skipped, store_url
     from harnpy.storage.opening import is_there
 
     is_asked = engine is not None or store is not None
     if directory is not None and not is_asked:
-        return []
+        return [], set()
     try:
         url = store_url(store)
         if not is_there(url):
-            return []
+            return [], set()
         with opened(engine, url) as found:
             found.on_unreadable = skipped
-            return found.runs(query)
+            runs = found.runs(query)
+            return runs, {run.id for run in runs if is_left_in(found, run)}
     except (ManifestError, StorageError) as error:
         if is_asked:
             raise
         complain(f"warning: durable runs aren't shown: {one_line(error.message)}")
-        return []
+        return [], set()
 
 
 def _row(run: RunInfo) -> Dict:
@@ -202,6 +222,7 @@ def _row(run: RunInfo) -> Dict:
         "stages": None,
         "cost": None,
         "path": None,
+        "parent_run_id": None,
         "queue": run.queue,
         "priority": run.priority,
         "worker": run.worker,
@@ -238,11 +259,16 @@ def show(id: str, engine: str | None, store: str | None, as_json: bool) -> int:
         else:
             _say_all(run_lines.inspection_lines(record))
         return OK
-    info, job, steps = run
+    info, job, steps, is_left = run
     if as_json:
-        say(compact_json({**_row(info), "job": job, "stages": len(steps)}))
+        say(compact_json({**_row(info), "job": job, "stages": len(steps), "left": is_left}))
         return OK
     _say_all(_lines(info, len(steps)))
+    for record in run_records.records_of(id):
+        name = record.workflow_name or record.workflow_id
+        say(one_line(f"Workflow {name}: {record.status}: `harnpy runs inspect {quote(record.id)}`"))
+    if is_left:
+        say(_interrupted(id))
     return OK
 
 
@@ -275,6 +301,9 @@ def steps(id: str, engine: str | None, store: str | None, as_json: bool) -> int:
             for step in found
         ]
         tables.show(tables.table(("n", "step", "recorded", "output"), cells, ("n",)), tables.UNBROKEN)
+        for record in run_records.records_of(id):
+            name = record.workflow_name or record.workflow_id
+            complain(one_line(f"the stages of workflow '{name}': `harnpy runs inspect {quote(record.id)}`"))
     else:
         say(f"no steps of {one_line(id)}")
     return OK
@@ -282,15 +311,15 @@ def steps(id: str, engine: str | None, store: str | None, as_json: bool) -> int:
 
 def _found(
     engine: str | None, store: str | None, id: str
-) -> tuple[RunInfo, Any, list[Any]] | ManifestError | StorageError | None:
-    """Return what an engine knows of a run: facts, job, steps. None when none has it.
+) -> tuple[RunInfo, Any, list[Any], bool] | ManifestError | StorageError | None:
+    """Return what an engine knows of a run: facts, job, steps, whether it is left. None when none has it.
 
     Where nobody has named an engine, the error by which it can't be asked is returned: there may be a record.
     Raises `RunNotFound` when one was named.
     """
     from msgspec import to_builtins
 
-    from harnpy.cli.durable_runs import opened, store_url
+    from harnpy.cli.durable_runs import is_left_in, opened, store_url
     from harnpy.storage.opening import is_there
 
     is_asked = engine is not None or store is not None
@@ -301,7 +330,7 @@ def _found(
         with opened(engine, url) as found:
             info = found.get(id)
             if info is not None:
-                return info, to_builtins(found.job(id)), found.steps(id)
+                return info, to_builtins(found.job(id)), found.steps(id), is_left_in(found, info)
     except (ManifestError, StorageError) as error:
         if is_asked:
             raise
@@ -503,8 +532,8 @@ def _table(found: Sequence[Dict]) -> Table:
         (
             tables.cell(run["id"], _WIDTHS["id"]),
             tables.cell(run["workflow_name"] or run["workflow_id"], _WIDTHS["workflow"]),
-            tables.cell(run["engine"]),
-            tables.cell(run["status"], style=run_lines.style_of(run["status"])),
+            tables.cell(_engine(run), _WIDTHS["id"]),
+            tables.cell(_status(run), style=run_lines.style_of(run["status"])),
             tables.cell("-" if run["stages"] is None else str(run["stages"])),
             tables.cell(run_records.to_the_second(run["started_at"])),
             tables.cell(_duration(run["duration_ms"])),
@@ -514,6 +543,16 @@ def _table(found: Sequence[Dict]) -> Table:
         for run in found
     ]
     return tables.table(columns, rows, ("stages", "duration", "cost"))
+
+
+def _status(run: Dict) -> str:
+    return _INTERRUPTED if run.get("left") else str(run["status"])
+
+
+def _engine(run: Dict) -> str:
+    """Return what a run is one of; a record says in which run its workflow ran."""
+    parent = run.get("parent_run_id")
+    return run["engine"] if parent is None else f"{run['engine']} of {parent}"
 
 
 def _duration(ms: int | None) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import click
 
 from harnpy.cli.console import complain
+from harnpy.cli.run_records import file_of
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Dict, errors_after
 from harnpy.formats.json import JsonError
@@ -349,7 +350,7 @@ _GRAPH_KEYS = ("nodes", "act", "verify", "repair")
 
 
 @click.command("viz", short_help="Draw a program, a workflow graph or a run.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE|RUN")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Write a file.")
 @click.option(
     "--format",
@@ -359,19 +360,21 @@ _GRAPH_KEYS = ("nodes", "act", "verify", "repair")
 )
 @click.option("--workflow", is_flag=True, help="Draw the workflow graph in a program.")
 @click.option("--graph", metavar="NAME", help="The same, for the graph with this name.")
-def command(file: Path, output: Path | None, style: str | None, workflow: bool, graph: str | None) -> None:
+def command(file: str, output: Path | None, style: str | None, workflow: bool, graph: str | None) -> None:
     """Draw FILE: a program as a flowchart, or, from a .json file, a workflow graph or a run record.
+
+    A run may also be given by its id.
 
     Programs are read, never run. With --workflow, draw the graph that a program passes to `workflow_graph`.
     To draw a computed graph, save it as JSON.
     """
     try:
-        chart = _chart(file, workflow or graph is not None, graph)
+        chart = _chart(Path(file_of(file)), workflow or graph is not None, graph)
     except (OSError, ValueError, SourceFault, MisuseError) as error:
         raise click.ClickException(f"failed to visualize {file}: {_reason(error)}") from None
     if style is None:
         style = "svg" if output is not None and output.suffix == ".svg" else "mermaid"
-    text = mermaid(chart) if style == "mermaid" else svg(chart, file.name)
+    text = mermaid(chart) if style == "mermaid" else svg(chart, Path(file).name)
     if output is None:
         click.echo(text, nl=False)
     else:

@@ -13,7 +13,7 @@ from harnpy.faults import MisuseError, OptionError
 from harnpy.formats.globs import glob_matches
 from harnpy.formats.json import compact_json
 from harnpy.formats.toml import parse_toml
-from harnpy.llm.configuration.known_providers import MOCK
+from harnpy.llm.configuration.known_providers import DEFAULT_MODEL, MOCK
 from harnpy.llm.configuration.model_settings import convert, read_entry
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Matrix:
         return not isinstance(self.of(provider, model), Rule)
 
     def _find(self, provider: str, model: str) -> Capabilities:
-        id = model.lower()
+        id = DEFAULT_MODEL if provider == model == MOCK else model.lower()
         version = model_version(id)
         names = self._lookups(provider)
         for layer in (self._overrides, BUILT_IN_ROWS):

@@ -194,11 +194,15 @@ class MockProvider:
         )
 
     def _default(self, request: Request) -> Reply:
-        """An echo of the prompt, or a call of the first tool with placeholders."""
-        prompt = prompt_text(request.messages)
-        calls = [_placeholder_call(request.tools[0])] if request.tools else []
+        """An echo of the prompt, or a call of the first tool with placeholders.
+
+        The model `mock`, which stands for no other, calls no tool: nobody has queued a call.
+        """
+        prompt, is_itself = prompt_text(request.messages), request.model == MOCK_NAME
+        calls = [_placeholder_call(request.tools[0])] if request.tools and not is_itself else []
+        note = _NOTHING_QUEUED if request.tools and is_itself else ""
         return Reply(
-            text="" if calls else _echo(prompt, request.system),
+            text="" if calls else _echo(prompt, request.system, note),
             model=request.model,
             provider=MOCK_NAME,
             requested_model=request.model,
@@ -284,10 +288,15 @@ def _placeholder_call(tool: dict[str, Any]) -> dict[str, Any]:
     return _tool_calls([{"name": function.get("name"), "arguments": arguments}])[0]
 
 
-def _echo(prompt: str, system: str | None) -> str:
+#: What the model `mock` says where another would have had tools to call.
+_NOTHING_QUEUED = " (nothing is queued for the mock, so it calls no tool: queue replies with llm_mock)"
+
+
+def _echo(prompt: str, system: str | None, note: str = "") -> str:
     text = "Mock LLM response"
     if prompt:
         text = f"Mock response to {len(prompt.split())}-word prompt: {prompt[:_ECHO_CHARS]}"
+    text += note
     if "<done>" in (system or ""):
         return f"<assistant_prose>{text}</assistant_prose>\n<done>##DONE##</done>"
     return text

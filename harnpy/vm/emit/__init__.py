@@ -62,7 +62,7 @@ _PLACES = {
     ),
     "run.calls": (
         "MISSING UNSET again alive as_result bad_propagation construct constructor err field "
-        "immutable make_struct overflow payload redeclared retry_count run_defers"
+        "immutable make_struct overflow payload redeclared retry_count run_defers tool_handler"
     ),
     "vm.calls": (
         "TAIL bouncing call call_builtin call_dynamic call_from_frames call_late call_named fill generator "

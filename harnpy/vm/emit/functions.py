@@ -10,7 +10,7 @@ from harnpy.syntax import ast
 from harnpy.vm.emit import POLL, joined, reading, tuple_text
 from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
 from harnpy.vm.emit.source_map import Line
-from harnpy.vm.resolve.types import annotation_spec, json_schema
+from harnpy.vm.resolve.types import annotation_spec, json_schema, takes_whole_dict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -299,7 +299,8 @@ def tool(e: Emitter, node: ast.ToolDecl) -> None:
     if node.returns is not None:
         fields.append(f"'returns': {json_schema(node.returns, resolution.aliases)!r}")
     body, trampoline = make(e, node, node.name, node.body, node.params)
-    fields.append(f"'handler': {fn_text(node.name, node.params, body, trampoline)}")
+    handler = fn_text(node.name, node.params, body, trampoline)
+    fields.append(f"'handler': tool_handler({handler}, {not takes_whole_dict(node)})")
     define, empty = e.unit.builtin_function("tool_define"), e.unit.builtin_function("tool_registry")
     config = f"{{{', '.join(fields)}}}"
     text = f"{define}(vm, {empty}(vm), {node.name!r}, {node.description or ''!r}, {config})"

@@ -211,6 +211,29 @@ def without(aliases: Aliases, name: str) -> Aliases:
     return {key: aliases[key] for key in aliases if key != name}
 
 
+def takes_whole_dict(node: ast.ToolDecl) -> bool:
+    """Return True for a tool that is written for one dict of all its arguments (07 §4.3).
+
+    Its only parameter has no type and no default, and the body reads in it the parameter of its own name:
+    ``tool hours(shop) { shop.shop }``.
+    """
+    if len(node.params) != 1:
+        return False
+    (param,) = node.params
+    if param.rest or param.type is not None or param.default is not None:
+        return False
+    waiting: list[ast.Node] = [node.body]
+    while waiting:
+        match waiting.pop():
+            case ast.Member(object=ast.Name(name=of), name=read) if of == read == param.name:
+                return True
+            case ast.Index(object=ast.Name(name=of), index=ast.Str(value=read)) if of == read == param.name:
+                return True
+            case other:
+                waiting.extend(other.children())
+    return False
+
+
 def json_schema(type_: ast.Node | None, aliases: Aliases) -> Schema:
     """The JSON schema of a type, None being any; ``aliases`` are the types that names stand for.
 

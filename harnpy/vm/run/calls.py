@@ -46,6 +46,12 @@ class Tail:
     args: Sequence[Value]
 
 
+def tool_handler(fn: Fn, by_name: bool) -> Fn:
+    """Return the handler of a `tool` declaration, which says how agents call it."""
+    fn.by_name = by_name
+    return fn
+
+
 class Calls:
     """The call helpers of one Vm."""
 

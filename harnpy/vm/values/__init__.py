@@ -288,10 +288,11 @@ class Fn:
     ``body(depth, *args)`` runs it and may return ``TAIL`` (a tail call to make next); ``call`` has the
     same parameters and never does. Both take exactly ``arity`` arguments or fewer (missing ones read
     nil or their default). With ``rest`` the last parameter takes a list and ``arity`` is -1, so that
-    no caller takes the short way.
+    no caller takes the short way. ``by_name``: it is the body of a `tool` declaration, which agents call with
+    their arguments by name, and not with one dict of them (07 §4.3).
     """
 
-    __slots__ = ("arity", "body", "call", "method_of", "name", "params", "rest")
+    __slots__ = ("arity", "body", "by_name", "call", "name", "params", "rest")
     type_name = "closure"
 
     def __init__(
@@ -308,7 +309,7 @@ class Fn:
         self.arity = -1 if rest else len(params)
         self.body = body
         self.call = call or body
-        self.method_of: str | None = None
+        self.by_name = False
 
     def display(self) -> str:
         return f"<fn({', '.join(self.params)})>"

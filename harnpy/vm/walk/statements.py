@@ -12,7 +12,7 @@ from harnpy.syntax import ast
 from harnpy.syntax.names import pack_names
 from harnpy.vm.errors import FAILURES, Interrupted, Thrown
 from harnpy.vm.resolve.tree import signature
-from harnpy.vm.resolve.types import json_schema
+from harnpy.vm.resolve.types import json_schema, takes_whole_dict
 from harnpy.vm.run import channels as selecting
 from harnpy.vm.run import tasks as batches
 from harnpy.vm.run import tasks as spawning
@@ -26,6 +26,7 @@ from harnpy.vm.run.calls import (
     err,
     payload,
     retry_count,
+    tool_handler,
 )
 from harnpy.vm.run.locks import mutex_begin, mutex_end
 from harnpy.vm.run.tasks import deadline_begin, deadline_end
@@ -360,7 +361,8 @@ def tool(a: Activation, node: ast.ToolDecl) -> None:
     config: dict[str, Any] = {"parameters": _tool_parameters(a, node)}
     if node.returns is not None:
         config["returns"] = json_schema(node.returns, a.walker.resolution.aliases)
-    config["handler"] = function_of(a, node, node.name, node.name)
+    handler = function_of(a, node, node.name, node.name)
+    config["handler"] = tool_handler(handler, not takes_whole_dict(node))
     a.at = node.start
     registry = _call_builtin(a, "tool_registry")
     tools = _call_builtin(a, "tool_define", registry, node.name, node.description or "", config)

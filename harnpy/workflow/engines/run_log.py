@@ -18,7 +18,7 @@ from msgspec import Struct, field
 
 from harnpy.storage.contract import Apart, Row, all_heads
 from harnpy.storage.errors import CorruptLog
-from harnpy.workflow.engines.contract import DELAYED, QUEUED, Job, RunInfo, Step, StepInfo
+from harnpy.workflow.engines.contract import DELAYED, ENDED, QUEUED, Job, RunInfo, Step, StepInfo
 from harnpy.workflow.engines.errors import RunError
 
 if TYPE_CHECKING:
@@ -54,6 +54,13 @@ class RowCodec(Apart):
 
 
 CODEC = RowCodec()
+
+
+def is_left(store: Store, info: RunInfo) -> bool:
+    """Return whether a run that hasn't ended has nobody who works on it, and waits in no queue."""
+    if info.status in ENDED or info.queue is not None or info.status == DELAYED:
+        return False
+    return store.holder(f"{KIND}:{info.id}") is None
 
 
 def rows(drafts: Sequence[Draft], version: int, time: int) -> list[Row]:

@@ -87,6 +87,14 @@ class TestData:
                 "Budget: `max_cost` must be a number that isn't negative, got -1",
             ),
             ({"name": "a", "tool": []}, "AgentDef: unknown key 'tool' (did you mean 'tools'?"),
+            (
+                {"name": "a", "provider": "mock"},
+                "AgentDef: unknown key 'provider' (a model is written with its provider: `model: ",
+            ),
+            (
+                {"name": "a", "max_iterations": 3},
+                "AgentDef: unknown key 'max_iterations' (options of the loop stand in `options`: ",
+            ),
         ],
     )
     def test_what_is_no_definition(self, given: dict[str, Any], message: str) -> None:

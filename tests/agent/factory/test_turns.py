@@ -52,9 +52,9 @@ class TestLog:
             runtime.create(HELPER, id="s", seed={"content": "Hello"})
             result = runtime.send("s", "Weather?")
             assert (result.status, result.stop_reason, result.text) == ("completed", "completed", "Sunny.")
-            assert (result.steps, result.usage, result.cost > 0) == (2, {
+            assert (result.steps, result.usage, result.cost) == (2, {
                 "input_tokens": 137, "output_tokens": 60, "total_tokens": 197,
-            }, True)  # fmt: skip
+            }, 0)  # fmt: skip
             assert [message["role"] for message in result.messages] == ["assistant", "tool", "assistant"]
             session = runtime.get("s")
             assert (session.revision, session.execution_status) == (2, "completed")
@@ -100,6 +100,16 @@ class TestLog:
             assert (second["provider"], len(second["messages"])) == ("mock", 3)
             assert session_views.request_lines(first).startswith("step 1 (event 4): a function\n")
 
+    def test_the_mock_without_replies_answers_in_text_and_costs_nothing(self) -> None:
+        with runtime_with() as runtime:
+            result = runtime.send("s", "How many bolts?")
+            assert (result.status, result.steps, result.cost) == ("completed", 1, 0)
+            assert result.text.startswith(
+                "Mock response to 3-word prompt: How many bolts? (nothing is queued"
+            )
+            steps = [event for event in runtime.get("s").events() if event.type == "step_started"]
+            assert [event.data["model"] for event in steps] == ["mock"]
+
     def test_a_key_is_asked_once(self) -> None:
         with runtime_with({"text": "one"}, {"text": "two"}) as runtime:
             first = runtime.send("s", "go", idempotency_key="k")
@@ -137,7 +147,7 @@ class TestRequest:
             steps = [
                 event.data["model"] for event in runtime.get("s").events() if event.type == "step_started"
             ]
-            assert steps == ["claude-sonnet-4-20250514", "claude-opus-4", "claude-sonnet-4-20250514"]
+            assert steps == ["mock", "claude-opus-4", "mock"]
 
     def test_tools_and_what_is_denied(self) -> None:
         tools = [weather, Tool("clock", "", {}, lambda arguments: "12")]
@@ -363,7 +373,8 @@ class TestEnds:
     )
     def test_a_budget(self, budget: Budget, reason: str, steps: int) -> None:
         replies = [call("weather", city=name) for name in ("Rome", "Oslo", "Bonn")]
-        with runtime_with(*replies, agent=replace(HELPER, budget=budget)) as runtime:
+        agent = replace(HELPER, budget=budget, model="mock/claude-sonnet-4-20250514")  # which has a price
+        with runtime_with(*replies, agent=agent) as runtime:
             result = runtime.send("s", "go")
             assert (result.status, result.stop_reason, result.steps) == ("stopped", reason, steps)
             assert runtime.get("s").execution_status == "stopped"

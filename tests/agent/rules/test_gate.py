@@ -71,7 +71,11 @@ def test_an_approval_policy_denies() -> None:
 
 def test_approval_without_a_host_is_denied() -> None:
     denied = decide("t", approval_policy={"require_approval": ["*"]})
-    assert denied.reason == "approval required but no host bridge is available"
+    assert denied.reason is not None
+    assert denied.reason.startswith(
+        "approval required but no host bridge is available (nobody can be asked: "
+    )
+    assert "harnpy run --attended" in denied.reason
     assert denied.metadata["approval"] == "host_denied"
 
 

@@ -131,6 +131,47 @@ def test_a_run_that_is_stopped_goes_on(
     assert (done.stdout, done.stderr, done.returncode) == ("two 4\n", "run 'one'\n", 7)
 
 
+def test_a_run_says_what_it_waits_for_and_how_to_answer(
+    harnpy: Command, write: Write, started: Started, tmp_path: Path
+) -> None:
+    write(
+        "refund.harn",
+        """
+        tool refund(euros: int) { "paid ${euros}" }
+        llm_mock({tool_calls: [{name: "refund", arguments: {euros: 12}}]})
+        llm_mock({text: "done"})
+        let policy = {require_approval: ["refund"]}
+        let r = agent_loop("go", nil, {provider: "mock", tools: refund, approval_policy: policy})
+        println(r.transcript.events.filter({ e -> e.text == "paid 12" }).count)
+        """,
+    )
+    process = started("run", "--durable", "refund.harn")
+    assert process.stderr is not None
+    line = next(line for line in process.stderr if line.startswith("waiting for "))
+    assert line.startswith('waiting for refund {"euros":12}: `harnpy waitpoint approve hitl_approval_')
+    command = line.split("`")[1].split()
+    assert harnpy(*command[1:], "--by", "ann").returncode == 0
+    assert process.communicate()[0] == "1\n"
+
+
+def test_an_approval_without_a_name_counts(harnpy: Command, write: Write, started: Started) -> None:
+    write(
+        "deploy.harn",
+        """
+        println(request_approval("deploy").reviewers)
+        println(waitpoint_wait("parcel").status)
+        """,
+    )
+    process = started("run", "--durable", "deploy.harn")
+    assert process.stderr is not None
+    asked = next(line for line in process.stderr if line.startswith("waiting for deploy: "))
+    harnpy("waitpoint", "complete", asked.split("`")[1].split()[-1], '{"approved": true}')
+    line = next(line for line in process.stderr if line.startswith("waiting for "))
+    assert line == "waiting for waitpoint parcel: `harnpy waitpoint complete parcel JSON`\n"
+    harnpy("waitpoint", "complete", "parcel", "--create")
+    assert process.communicate()[0] == "[waitpoint]\ncompleted\n"
+
+
 def test_a_run_goes_on_with_another_file(
     harnpy: Command, started: Started, program: str, write: Write, engine: Engine
 ) -> None:
@@ -368,6 +409,57 @@ def test_durable_runs_and_records_are_one_list(
         only: list[dict[str, Any]] = json.loads(harnpy("runs", "list", *args, "--json").stdout)
         assert [run["id"] for run in only] == ["one"]
     assert harnpy("runs", "list", "--status", "failed").stdout.startswith("no runs in ")
+
+
+def test_a_durable_run_and_its_workflow_are_found_by_one_id(
+    harnpy: Command, write: Write, started: Started, tmp_path: Path
+) -> None:
+    write(
+        "article.harn",
+        """
+        let node = {kind: "stage", model_policy: {provider: "mock"}}
+        let graph = workflow_graph({name: "article", entry: "draft", nodes: {draft: node}})
+        println(workflow_execute("Write", graph).status)
+        if argv.count > 0 { sleep(1h) }
+        """,
+    )
+    process = started("run", "--durable", "--run-id", "art-1", "article.harn", "--", "wait")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "completed\n"
+    assert "record of art-1" in harnpy("runs", "list").stdout
+    assert "interrupted" not in harnpy("runs", "list").stdout
+    process.kill()
+    process.wait()
+    listed = harnpy("runs", "list")
+    assert "interrupted" in listed.stdout
+    advice = "run 'art-1' was interrupted: it goes on with `harnpy runs resume art-1`\n"
+    assert listed.stderr == advice
+    assert [run.get("left") for run in json.loads(harnpy("runs", "list", "--json").stdout)] == [None, True]
+    shown = harnpy("runs", "show", "art-1").stdout
+    assert "Workflow article: completed: `harnpy runs inspect " in shown
+    assert shown.endswith(advice)
+    assert "Workflow: article\n" in harnpy("runs", "inspect", "art-1").stdout
+    assert "draft" in harnpy("viz", "art-1").stdout
+    assert (
+        "the stages of workflow 'article': `harnpy runs inspect " in harnpy("runs", "steps", "art-1").stderr
+    )
+
+
+def test_a_run_of_two_workflows_asks_which_one(harnpy: Command, write: Write) -> None:
+    write(
+        "two.harn",
+        """
+        let node = {kind: "stage", model_policy: {provider: "mock"}}
+        for name in ["first", "second"] {
+          workflow_execute("Write", workflow_graph({name: name, entry: "draft", nodes: {draft: node}}))
+        }
+        """,
+    )
+    assert harnpy("run", "--durable", "--run-id", "both", "two.harn").returncode == 0
+    asked = harnpy("runs", "inspect", "both")
+    assert asked.returncode == 1
+    assert "run 'both' has run 2 workflows: name one of " in asked.stderr
+    assert asked.stderr.index("(first)") < asked.stderr.index("(second)")
 
 
 def test_a_list_makes_no_store(harnpy: Command, tmp_path: Path) -> None:

@@ -82,6 +82,41 @@ def test_json_has_the_whole_record(waitpoint: Command) -> None:
     assert (status, json.loads(out), err) == (1, {**record, "changed": False}, "")
 
 
+def test_a_request_is_approved_and_denied_by_the_beginning_of_its_id(
+    waitpoint: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HARN_REVIEWER", "ann")
+    ids = [f"hitl_approval_0000000{n}-0000-7000-8000-000000000000" for n in (1, 2)]
+    request = {"action": "call tool refund", "args": {"euros": 12}, "quorum": 1, "reviewers": []}
+    of_bob = {"action": "deploy", "quorum": 1, "reviewers": ["bob"]}
+    with closing(SqliteEventLog(tmp_path / "events.db")) as log:
+        points = Waitpoints(log)
+        for id in ids:
+            points.create(id, {"kind": "approval", "request": request, "tool": "refund"})
+        points.create("deployment", {"kind": "approval", "request": of_bob})
+        points.create("parcel")
+    rows = {line.split()[0]: line for line in waitpoint("list")[1].splitlines()}
+    assert [rows[id].count('refund {"euros":12}') for id in ids] == [1, 1]
+    assert waitpoint("approve", "hitl_") == (
+        1,
+        "",
+        f"error: several waitpoints begin with hitl_: {ids[0]}, {ids[1]}\n",
+    )
+    assert waitpoint("approve", f"{ids[0][:23]}…") == (0, f"completed {ids[0]}\n", "")
+    assert waitpoint("deny", "hitl_", "--reason", "too much") == (0, f"completed {ids[1]}\n", "")
+    assert waitpoint("approve", "parcel")[2].startswith(
+        "error: parcel is no request for an approval: `harnpy"
+    )
+    assert waitpoint("approve", "dep")[2] == "error: only bob may decide: --by NAME says who you are\n"
+    assert waitpoint("approve", "dep", "--by", "bob")[0] == 0
+    with closing(SqliteEventLog(tmp_path / "events.db")) as log:
+        values = [Waitpoints(log).get(id).value for id in ids]
+    assert values == [
+        {"approved": True, "reviewer": "ann"},
+        {"approved": False, "reason": "too much", "reviewer": "ann"},
+    ]
+
+
 def test_what_goes_wrong_is_one_line(waitpoint: Command, tmp_path: Path) -> None:
     place = f"sqlite:{tmp_path}/events.db"
     unknown = f"error: {place} has no waitpoint a"

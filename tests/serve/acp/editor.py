@@ -43,6 +43,7 @@ class Editor:
         self.typed = typed
         self.updates: list[tuple[str, Any]] = []
         self.asked: list[str | None] = []
+        self.offered: list[str] = []
         self._news = asyncio.Event()
 
     def on_connect(self, agent: Any) -> None:
@@ -57,6 +58,7 @@ class Editor:
     ) -> schema.RequestPermissionResponse:
         self.asked.append(tool_call.title)
         assert self.choice in [option.option_id for option in options]
+        self.offered = [option.name for option in options]
         chosen = schema.AllowedOutcome(outcome="selected", option_id=self.choice)
         return schema.RequestPermissionResponse(outcome=chosen)
 

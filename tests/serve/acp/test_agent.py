@@ -80,6 +80,8 @@ def test_an_answer_holds_once_or_for_the_session(
         ]
         assert len(set(calls)) == 2
         assert place.editor.asked == ["count"] * asked
+        always = ("Always allow count in this session", "Always reject count in this session")
+        assert place.editor.offered == ["Allow", always[0], "Reject", always[1]]
 
     served(calling(COUNT, COUNT), work, Editor(choice))
 
