@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os.path
-from urllib.parse import urlsplit
-from urllib.request import pathname2url, url2pathname
+from urllib.parse import quote, unquote, urlsplit
 
 
 def path_of(uri: str) -> str | None:
@@ -12,9 +11,9 @@ def path_of(uri: str) -> str | None:
     parts = urlsplit(uri)
     if parts.scheme != "file":
         return None
-    return os.path.normpath(url2pathname(parts.path))
+    return os.path.normpath(unquote(parts.path))
 
 
 def uri_of(path: str) -> str:
     """Return the `file:` URI of an absolute path."""
-    return f"file://{pathname2url(path)}"
+    return f"file://{quote(path)}"
