@@ -104,9 +104,10 @@ class Summary(msgspec.Struct):
         return None if self.usage is None else self.usage.total_cost
 
     def as_dict(self) -> Dict:
-        names = "id workflow_id workflow_name status started_at finished_at parent_run_id path"
-        shown = {name: getattr(self, name) for name in names.split()}
-        return {**shown, "stages": len(self.stages), "duration_ms": self.duration_ms, "cost": self.cost}
+        names = "id workflow_id workflow_name status started_at finished_at path"
+        shown: Dict = {name: getattr(self, name) for name in names.split()}
+        shown |= {"stages": len(self.stages), "duration_ms": self.duration_ms, "cost": self.cost}
+        return shown if self.parent_run_id is None else {**shown, "parent_run_id": self.parent_run_id}
 
 
 def summaries(directory: Path) -> Iterator[Summary]:

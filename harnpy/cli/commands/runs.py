@@ -222,7 +222,6 @@ def _row(run: RunInfo) -> Dict:
         "stages": None,
         "cost": None,
         "path": None,
-        "parent_run_id": None,
         "queue": run.queue,
         "priority": run.priority,
         "worker": run.worker,

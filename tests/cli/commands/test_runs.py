@@ -251,7 +251,7 @@ def test_list_for_tools(harnpy: Command, save: Save) -> None:
         {
             "id": "run-1", "workflow_id": "w", "workflow_name": "Demo", "status": "completed", "stages": 2,
             "started_at": "2026-01-01T00:00:00.000Z", "finished_at": "2026-01-01T00:00:02.500Z",
-            "duration_ms": 2500, "cost": 0.01234, "path": "kept/a.json", "parent_run_id": None,
+            "duration_ms": 2500, "cost": 0.01234, "path": "kept/a.json",
             "engine": "record",
         }
     ]  # fmt: skip
