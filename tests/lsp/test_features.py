@@ -16,6 +16,7 @@ from tests.lsp.features import params_of
 from tests.support import ROOT
 
 pytest.importorskip("pytest_lsp.client")
+import pytest_asyncio
 import pytest_lsp
 
 _SOURCE = """\
@@ -133,20 +134,22 @@ SECOND = {
 }
 
 
-@pytest_lsp.fixture(
-    scope="module",
-    config=pytest_lsp.ClientServerConfig(
-        server_command=[sys.executable, "-m", "harnpy", "lsp"], server_env={"PYTHONPATH": str(ROOT)}
-    ),
-)
-async def editor(editor: pytest_lsp.LanguageClient) -> AsyncIterator[None]:
-    """A client with one document open. One server is enough: its state is what it was told."""
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def editor() -> AsyncIterator[pytest_lsp.LanguageClient]:
+    """A client with one document open. One server is enough: its state is what it was told.
+
+    It is started without the plugin of pytest-lsp, which fails for tests that are no functions.
+    """
+    server = [sys.executable, "-m", "harnpy", "lsp"]
+    config = pytest_lsp.ClientServerConfig(server_command=server, server_env={"PYTHONPATH": str(ROOT)})
+    editor = await config.start()
+    assert isinstance(editor, pytest_lsp.LanguageClient)
     await editor.initialize_session(
         lsp.InitializeParams(capabilities=pytest_lsp.client_capabilities("visual-studio-code"))
     )
     document = lsp.TextDocumentItem(uri=_URI, language_id="harn", version=1, text=_SOURCE)
     editor.text_document_did_open(lsp.DidOpenTextDocumentParams(document))
-    yield
+    yield editor
     await editor.shutdown_session()
 
 

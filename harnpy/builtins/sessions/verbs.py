@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _OPTIONS: Final = ("opts", "filter")
-_EVERYWHERE: Final = "store?: string"
+#: ``true`` is the configured store, as it is for `agent_session_open`.
+_EVERYWHERE: Final = "store?: string | bool"
 #: The names of types: their words in messages, and the Python types.
 _TYPES: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "string": ("a string", (str,)),
@@ -161,6 +162,9 @@ class Verb:
         arguments = self.read(given, id)
         has_options = bool(arguments) and self._parameters[-1].name in _OPTIONS
         store = arguments[-1].pop("store", None) if has_options else None
+        if store is False:
+            raise invalid(f"{self.name}: `store: false` is no store: name one, or leave it out", id)
+        store = None if store is True else store
         with errors_told(self.name, self.kept, id):
             return function(Call(vm, self.name, store), *arguments)
 

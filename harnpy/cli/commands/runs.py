@@ -262,7 +262,7 @@ def show(id: str, engine: str | None, store: str | None, as_json: bool) -> int:
     if as_json:
         say(compact_json({**_row(info), "job": job, "stages": len(steps), "left": is_left}))
         return OK
-    _say_all(_lines(info, len(steps)))
+    _say_all(_lines(info, len(steps), is_left))
     for record in run_records.records_of(id):
         name = record.workflow_name or record.workflow_id
         say(one_line(f"Workflow {name}: {record.status}: `harnpy runs inspect {quote(record.id)}`"))
@@ -350,12 +350,12 @@ def _loaded(id: str, error: Exception | None) -> Any:
         raise error or RunNotFound(id) from None
 
 
-def _lines(run: RunInfo, count: int) -> Iterable[str]:
+def _lines(run: RunInfo, count: int, is_left: bool) -> Iterable[str]:
     row = _row(run)
     yield f"Run: {one_line(run.id)}"
     yield f"Engine: {run.engine}"
     yield f"Job: {one_line(run.name)} ({one_line(run.kind)})"
-    yield f"Status: {run.status}"
+    yield f"Status: {_INTERRUPTED if is_left else run.status}"
     if run.error is not None:
         yield f"Error: {harmless(run.error)}"
     yield f"Steps: {count}"
