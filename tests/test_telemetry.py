@@ -68,8 +68,8 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spans]:
     provider.shutdown()
 
 
-CHAT = "chat claude-sonnet-4-20250514"  # what mocks play without another word
-TURN = ["invoke_agent helper", f"  {CHAT}", "  execute_tool weather", f"  {CHAT}"]
+CHAT = "chat claude-sonnet-4-20250514"  # what mocks of a loop play without another word
+TURN = ["invoke_agent helper", "  chat mock", "  execute_tool weather", "  chat mock"]
 
 
 def test_a_turn(spans: Spans) -> None:
