@@ -138,6 +138,24 @@ def test_tools_of_a_registry_reach_a_declared_server(tmp_path: Path) -> None:
     assert "neither connected nor declared" in "\n".join(lines)
 
 
+def test_a_loop_has_all_tools_of_a_declared_server_that_it_names(tmp_path: Path) -> None:
+    project = Project(tmp_path, '[[mcp]]\nname = "s"\nCOMMAND\nlazy = true')
+    lines = project.run("""
+        fn seen() { println(mcp_registry_status()[0].ref_count) }
+        calls([["s__add", {a: 1}]])
+        let result = loop({mcp_servers: ["s"], post_turn_callback: { turn -> seen() }})
+        println(result.tools.calls)
+        let status = mcp_registry_status()[0]
+        println([status.active, status.ref_count])
+        println(try { loop({mcp_servers: ["none"]}) } catch (e) { "${e}" })
+        println(mcp_registry_status()[0].ref_count)
+    """)
+    assert "1" in lines  # held while the loop runs
+    assert lines[-4:-2] == ["[s__add]", "[false, 0]"]
+    assert "no server named 'none' is registered" in lines[-2]
+    assert lines[-1] == "0"
+
+
 def test_skills_hold_the_servers_that_they_require(tmp_path: Path) -> None:
     project = Project(tmp_path, '[[mcp]]\nname = "s"\nCOMMAND\nlazy = true')
     lines = project.run("""

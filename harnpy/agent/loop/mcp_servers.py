@@ -11,7 +11,7 @@ from harnpy.llm.native_tools import Parameters, is_registry, tool_entries
 from harnpy.mcp.server_spec import read_server_spec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from types import TracebackType
 
     from harnpy.agent.runtime import Runtime
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 
 
 class LoopServers:
-    """``clients`` by the names of the servers. Leaving the block ends them."""
+    """``clients`` by the names of the servers. Leaving the block ends the ``own`` ones, releases the others."""
 
-    def __init__(self, servers: Servers, tasks: Tasks, clients: Mapping[str, Client]) -> None:
+    def __init__(
+        self, servers: Servers, tasks: Tasks, clients: Mapping[str, Client], own: Collection[str]
+    ) -> None:
         self._servers = servers
         self._tasks = tasks
+        self._own = own
         self.clients = clients
 
     def __enter__(self) -> LoopServers:
@@ -36,11 +39,13 @@ class LoopServers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        clients = self.clients.values()
+        clients = [client for name, client in self.clients.items() if name in self._own]
         for client in clients:
             client.leave()
         if error is None or isinstance(error, Exception | Interruption):  # not in a task that is stopped
-            self._tasks.wait(_all(*(self._servers.disconnect(client) for client in clients)))
+            held = [name for name in self.clients if name not in self._own]
+            releases = (self._servers.release(name) for name in held)
+            self._tasks.wait(_all(*(self._servers.disconnect(client) for client in clients), *releases))
 
 
 def with_servers(runtime: Runtime, given: Dict, caller: str) -> tuple[Dict, LoopServers]:
@@ -50,7 +55,10 @@ def with_servers(runtime: Runtime, given: Dict, caller: str) -> tuple[Dict, Loop
     """
     specs = read_specs(given["mcp_servers"], caller)
     servers = runtime.servers()
-    found = LoopServers(servers, runtime.tasks, runtime.tasks.wait(_connected(servers, specs)))
+    clients = runtime.tasks.wait(_connected(servers, specs))
+    found = LoopServers(
+        servers, runtime.tasks, clients, [name for name, spec in specs.items() if spec is not None]
+    )
     try:
         listed = runtime.tasks.wait(_all(*(client.tools() for client in found.clients.values())))
         entries = [entry for tools in listed for entry in _entries(tools, caller)]
@@ -60,13 +68,21 @@ def with_servers(runtime: Runtime, given: Dict, caller: str) -> tuple[Dict, Loop
         raise
 
 
-def read_specs(described: Any, caller: str) -> list[ServerSpec]:
+def read_specs(described: Any, caller: str) -> dict[str, ServerSpec | None]:
+    """Return the servers by name; None for one that is only named, which the project declares."""
     if not isinstance(described, list):
         raise MisuseError(f"{caller}: `mcp_servers` must be a list of server config dicts")
-    specs: dict[str, ServerSpec] = {}
+    specs: dict[str, ServerSpec | None] = {}
     for each in described:
+        if isinstance(each, str):
+            if each in specs:
+                raise MisuseError(f"{caller}: duplicate MCP server name `{each}` in `mcp_servers`")
+            specs[each] = None
+            continue
         if not isinstance(each, dict):
-            raise MisuseError(f"{caller}: each `mcp_servers` entry must be a dict")
+            raise MisuseError(
+                f"{caller}: each `mcp_servers` entry must be a dict, or the name of a server of harn.toml"
+            )
         command = each.get("command")
         if not (command is None or isinstance(command, str) or _are_texts(command)):
             raise MisuseError(f"{caller}: MCP `command` must be a string or a string array")
@@ -79,29 +95,35 @@ def read_specs(described: Any, caller: str) -> list[ServerSpec]:
         if spec.name in specs:
             raise MisuseError(f"{caller}: duplicate MCP server name `{spec.name}` in `mcp_servers`")
         specs[spec.name] = spec
-    return list(specs.values())
+    return specs
 
 
 def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-async def _connected(servers: Servers, specs: list[ServerSpec]) -> dict[str, Client]:
+async def _connected(servers: Servers, specs: Mapping[str, ServerSpec | None]) -> dict[str, Client]:
     """Connect to all at the same time; when one fails, the others are ended."""
-    tasks = [asyncio.ensure_future(servers.connect(spec)) for spec in specs]
+    tasks = {
+        name: asyncio.ensure_future(servers.ensure_active(name) if spec is None else servers.connect(spec))
+        for name, spec in specs.items()
+    }
     try:
-        await asyncio.gather(*tasks)
+        await asyncio.gather(*tasks.values())
     except BaseException:
-        await asyncio.gather(*(_undone(servers, task) for task in tasks))
+        undone = (_undone(servers, name, specs[name], task) for name, task in tasks.items())
+        await asyncio.gather(*undone)
         raise
-    return {spec.name: task.result() for spec, task in zip(specs, tasks, strict=True)}
+    return {name: task.result() for name, task in tasks.items()}
 
 
-async def _undone(servers: Servers, connecting: asyncio.Task[Client]) -> None:
+async def _undone(
+    servers: Servers, name: str, spec: ServerSpec | None, connecting: asyncio.Task[Client]
+) -> None:
     connecting.cancel()
     await asyncio.wait([connecting])
     if not connecting.cancelled() and connecting.exception() is None:
-        await servers.disconnect(connecting.result())
+        await (servers.release(name) if spec is None else servers.disconnect(connecting.result()))
 
 
 async def _all(*calls: Any) -> list[Any]:
