@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class LoopServers:
-    """``clients`` by the names of the servers. Leaving the block ends the ``own`` ones, releases the others."""
+    """``clients`` by the names of the servers. Leaving ends the ``own`` ones, releases others."""
 
     def __init__(
         self, servers: Servers, tasks: Tasks, clients: Mapping[str, Client], own: Collection[str]
