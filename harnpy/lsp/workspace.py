@@ -188,13 +188,10 @@ class Workspace:
         return TextFiles(self.open_texts(), disk=True)
 
     def bring(self, document: Document) -> Bring:
-        files = self._files()
-        reader = Vm(catalog, World(files=files))
-        known = Modules(self.surface)
-        directory = _directory(document)
-
         def bring(requests: Sequence[Request]) -> Imports:
-            return known.brought(reader, tuple(requests), directory)
+            # Made when it is asked: a document may import itself, with the text that it has by then.
+            reader = Vm(catalog, World(files=self._files()))
+            return Modules(self.surface).brought(reader, tuple(requests), _directory(document))
 
         return bring
 

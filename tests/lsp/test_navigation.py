@@ -8,6 +8,8 @@ import pytest
 from lsprotocol import types as lsp
 
 from harnpy.lsp import navigation
+from harnpy.lsp.diagnostics import diagnostics
+from harnpy.lsp.text import Text
 from tests.lsp.conftest import Open, Opened
 
 _TYPES = "struct Point { x: int, at: Place }\nstruct Place { name: string }\nenum Color { Red }\n"
@@ -101,3 +103,12 @@ def test_highlights_say_what_is_written(opened: Open) -> None:
     kinds = [each.kind for each in navigation.highlights(here.workspace, here.document, params)]
     write, read = lsp.DocumentHighlightKind.Write, lsp.DocumentHighlightKind.Read
     assert kinds == [write, write, read]
+
+
+def test_a_document_that_imports_itself_sees_its_own_newest_text(opened: Open) -> None:
+    here = opened({"library.harn": 'import { made } from "library"\n'})
+    document = here.file("library.harn")
+    assert [each.code for each in diagnostics(here.workspace, document)] == ["unknown-import"]
+    text = Text(f"{document.source}fn made() {{\n  return 1\n}}\n", document.text.encoding)
+    here.workspace.edit(document, text, 2)
+    assert diagnostics(here.workspace, document) == []

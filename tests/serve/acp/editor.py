@@ -70,9 +70,9 @@ class Editor:
         """The updates of a session, each as its kind and what it says."""
         return [(update.session_update, _said(update)) for id, update in self.updates if id == session_id]
 
-    async def until(self, said: str) -> None:
-        """Wait for an update that says it."""
-        while not any(said in _said(update) for _, update in self.updates):
+    async def until(self, said: str, sessions: int = 1) -> None:
+        """Wait for an update that says it, in so many sessions."""
+        while len({id for id, update in self.updates if said in _said(update)}) < sessions:
             self._news.clear()
             await self._news.wait()
 

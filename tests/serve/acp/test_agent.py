@@ -257,7 +257,7 @@ def test_pieces_are_sent_as_they_come_and_in_order(served: Callable[..., Any], s
     async def in_pieces(request: Request) -> Reply:
         assert request.shown is not None
         request.shown.piece(PIECES[0])
-        await editor.until(PIECES[0])
+        await editor.until(PIECES[0], sessions=3)
         for piece in PIECES[1:]:
             request.shown.piece(piece)
         return said(request, "".join(PIECES))
