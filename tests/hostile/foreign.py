@@ -218,7 +218,8 @@ def commands(flags: bool) -> list[list[str]]:
         switches = sorted({*run._FLAGS} - {*_NOT_TRIED, "--help", "-h"})
         found += [["run", switch, "empty.harn"] for switch in switches]
     for path, command in _leaves(harnpy):
-        if path == ["run"]:
+        # `jupyter install` writes where Jupyter looks, as it is asked to, and reads nothing of the directory.
+        if path == ["run"] or path[0] == "jupyter":
             continue
         words = [word for each in command.params for word in _words(path, each)]
         found.append([*path, *words])

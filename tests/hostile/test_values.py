@@ -13,6 +13,7 @@ import harnpy
 from harnpy import Vm, VmError
 from harnpy.isolation.process import OUT_OF_MEMORY, reason
 from harnpy.vm.errors import LimitExceeded
+from harnpy.vm.values.given import DEEPEST, UnsupportedValue
 
 _DEPTH = 100_000
 _USES = (
@@ -30,15 +31,16 @@ _USES = (
 
 def test_a_deep_value_from_python_raises_no_error_of_python() -> None:
     deep: Any = "x"
-    for _ in range(_DEPTH):
-        deep = [deep]
     vm = Vm()
-    vm.set_global("deep", deep)
+    for depth in range(_DEPTH):
+        if depth == DEEPEST:
+            vm.set_global("deep", deep)
+        deep = [deep]
     for use in _USES:
         with suppress(VmError):
             vm.run_source(use)
-    with pytest.raises(VmError, match=r"^Thrown: a value of type list, which is too deep to be shown$"):
-        vm.run_source("throw deep")
+    with pytest.raises(UnsupportedValue, match=r"^.{0,200} is nested more than 500 deep: flatten it$"):
+        vm.set_global("deeper", deep)
 
 
 @pytest.mark.parametrize("memory", [None, 1 << 30])

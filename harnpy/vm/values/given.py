@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: As deep as values may leave an isolated program.
 DEEPEST = 500
+#: A path with more characters is shown in part.
+_LONGEST = 120
 _MOST, _LEAST = 2**63 - 1, -(2**63)
 _EASY = frozenset((str, float, bool, type(None)))
 _STRING = frozenset((str,))
@@ -49,7 +51,8 @@ class UnsupportedValue(TypeError):
     """Harn can't hold a value. ``path`` leads to it, "" for the value itself; ``reason`` says why not."""
 
     def __init__(self, door: str, path: str, reason: str) -> None:
-        super().__init__(f"{door}: {path} {reason}" if path else f"{door} {reason}")
+        shown = path if len(path) <= _LONGEST else f"{path[: _LONGEST // 2]}…{path[-_LONGEST // 4 :]}"
+        super().__init__(f"{door}: {shown} {reason}" if path else f"{door} {reason}")
         self.path = path
         self.reason = reason
 
