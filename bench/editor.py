@@ -17,6 +17,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -228,7 +229,8 @@ def measured(
     text = "".join(function.format(n=n) for n in range(count))
     # In the body of a function in the middle.
     line = function.count("\n") * (count // 2) + 1
-    root = Path.cwd()
+    # An empty project: no server reads other files than those that are open.
+    root = Path(tempfile.mkdtemp())
     suffix = {"harn": "harn", "python": "py"}[language]
     server = Server(command)
     try:
@@ -251,6 +253,7 @@ def measured(
         found["memory"] = server.memory()
     finally:
         server.end()
+        root.rmdir()
     return found
 
 
