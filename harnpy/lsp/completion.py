@@ -15,7 +15,7 @@ from lsprotocol import types as lsp
 from harnpy.builtins import catalog
 from harnpy.check.types.type_nodes import shown
 from harnpy.lsp import descriptions, imports
-from harnpy.lsp.document import Document, Supposed
+from harnpy.lsp.document import CURSOR, Document, Supposed
 from harnpy.lsp.inferring import Guess
 from harnpy.lsp.literals import argument_of, around, closing, keys_given
 from harnpy.lsp.names import declaration, word_at
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from harnpy.check.scopes import Scope
     from harnpy.check.types.type_nodes import Type
 
-#: What stands for the word that is being typed. No program has it.
-_CURSOR = "__harnpy_cursor__"
 _IMPORT_PATH = re.compile(r"import\s+(?:\{[^{}\"]*\}\s+from\s+)?\Z")
 _IMPORT_NAMES = re.compile(r"import\s+\{([^{}\"]*)\Z")
 _FROM = re.compile(r'[^{}"]*\}\s+from\s+"([^"\n]+)"')
@@ -198,10 +196,10 @@ class _Here:
         """Return what is here if there is a name, or a key where only that makes sense."""
         closers = closing(self.piece.text, self.end - self.piece.start)
         if closers and self._may_be_key():
-            return self.document.supposed(self.start, self.end, f"{_CURSOR}: nil{closers}")
-        found = self.document.supposed(self.start, self.end, f"{_CURSOR}{closers}")
+            return self.document.supposed(self.start, self.end, f"{CURSOR}: nil{closers}")
+        found = self.document.supposed(self.start, self.end, f"{CURSOR}{closers}")
         if self._may_be_key() and (found is None or not _is_key(found)):
-            other = self.document.supposed(self.start, self.end, f"{_CURSOR}: nil")
+            other = self.document.supposed(self.start, self.end, f"{CURSOR}: nil")
             if other is not None and _is_key(other) and (found is None or self._has_keys(other)):
                 return other
         return found
@@ -228,7 +226,7 @@ class _Here:
             yield from place.names()
         elif node is None:
             yield from self._words()
-        elif isinstance(node, ast.PatternEntry) and node.key == _CURSOR:
+        elif isinstance(node, ast.PatternEntry) and node.key == CURSOR:
             yield from place.pattern_keys()
 
     def _everywhere(self) -> Iterator[Offer]:
@@ -259,7 +257,7 @@ class _Here:
         close = source.find('"', self.offset)
         end_of_line = source.find("\n", self.offset)
         ends = close >= 0 and (end_of_line < 0 or close < end_of_line)
-        found = self.document.supposed(opening, close + 1 if ends else self.offset, _CURSOR)
+        found = self.document.supposed(opening, close + 1 if ends else self.offset, CURSOR)
         if found is not None and source[opening : opening + 1] == '"':
             self.start = opening + 1
             self.end = close if ends else self.offset
@@ -495,7 +493,7 @@ class _Supposing:
 
 
 def _is_cursor(node: ast.Node) -> bool:
-    return getattr(node, "name", None) == _CURSOR
+    return getattr(node, "name", None) == CURSOR
 
 
 def _is_key(found: Supposed) -> bool:
@@ -503,7 +501,7 @@ def _is_key(found: Supposed) -> bool:
     if len(found.nodes) < 2 or not isinstance(found.nodes[-2], ast.DictEntry):
         return False
     key = found.nodes[-2].key
-    return found.nodes[-1] is key and isinstance(key, ast.Str) and key.value == _CURSOR
+    return found.nodes[-1] is key and isinstance(key, ast.Str) and key.value == CURSOR
 
 
 def _kind_of(type: Type) -> str:
@@ -536,7 +534,7 @@ def _taken(match: ast.Match) -> set[str]:
 def _in_sight(scope: Scope | None, document: Document) -> Iterator[Offer]:
     while scope is not None:
         for name, binding in scope.names.items():
-            if name == _CURSOR:
+            if name == CURSOR:
                 continue
             is_function = isinstance(binding.node, ast.FnDecl | ast.ToolDecl)
             if is_function and scope.parent is None:

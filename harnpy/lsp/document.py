@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from harnpy.lsp.text import Text
 
 
+#: What stands for the word that is being typed, in `Document.supposed`. No program has it.
+CURSOR = "__harnpy_cursor__"
+
 _T = TypeVar("_T")
 #: Words, and what has words in it that aren't code.
 _CODE = re.compile(r'//[^\n]*|/\*.*?\*/|""".*?"""|"(?:[^"\\\n]|\\.)*"|[^\W\d]\w*', re.DOTALL)

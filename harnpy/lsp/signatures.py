@@ -12,7 +12,7 @@ from harnpy.check.types.type_nodes import shown
 from harnpy.check.walk import Walk
 from harnpy.lsp import descriptions
 from harnpy.lsp.descriptions import Description
-from harnpy.lsp.document import Document, Supposed
+from harnpy.lsp.document import CURSOR, Document, Supposed
 from harnpy.lsp.inferring import Guess
 from harnpy.lsp.literals import closing
 from harnpy.lsp.names import declaration
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from harnpy.check.environment import Environment
     from harnpy.check.types.type_nodes import Type
 
-#: What stands for the argument that is being typed. No program has it.
-_CURSOR = "__harnpy_cursor__"
 #: Expressions that show their types.
 _EVIDENT = (
     ast.Int, ast.Float, ast.Str, ast.Interp, ast.Bool, ast.Nil, ast.Duration, ast.StructLit, ast.Closure,
@@ -50,7 +48,7 @@ def signature_help(
     offset = document.text.offset(params.position)
     piece = document.checked.draft.piece_at(offset)
     closers = closing(piece.text, offset - piece.start)
-    found = document.supposed(offset, offset, f"{_CURSOR}{closers}")
+    found = document.supposed(offset, offset, f"{CURSOR}{closers}")
     call = None if found is None else _call(found)
     if found is None or call is None:
         return None
