@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _EXAMPLE = re.compile(r"\n\nExample:\s")
 #: The citation at the end of a docstring.
 _SOURCE = re.compile(r"\s*Spec: [^\"`]*$")
+_SENTENCE = re.compile(r"(?s).*?[.!?](?=\s|$)")
+_SPACES = re.compile(r"\s+")
 
 
 class Documentation(NamedTuple):
@@ -38,3 +40,9 @@ def documentation(declaration: Declaration) -> Documentation:
 def without_citation(doc: str) -> str:
     """Return a docstring without the sections that it cites at its end."""
     return _SOURCE.sub("", doc)
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text on one line; all of it where none ends."""
+    found = _SENTENCE.match(text)
+    return _SPACES.sub(" ", found[0] if found else text).strip()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy import shipped
 from harnpy.builtins import catalog
-from harnpy.builtins.documentation import documentation, without_citation
+from harnpy.builtins.documentation import documentation, first_sentence, without_citation
 from harnpy.syntax import ast
 from harnpy.syntax.comments import doc_comment
 from harnpy.syntax.parser import parse_cached
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from harnpy.vm.declare import Declaration
 
-_SENTENCE = re.compile(r"(?s).*?[.!?](?=\s|$)")
 _SPACES = re.compile(r"\s+")
 
 
@@ -69,7 +68,7 @@ def search(text: str) -> list[Hit]:
 
 def _hits(words: list[str]) -> Iterator[tuple[str, Hit]]:
     for name, signature, doc in _documented():
-        sentence = _first_sentence(doc)
+        sentence = first_sentence(doc)
         texts = (name.lower(), f"{name} {sentence}".lower(), f"{name} {doc}".lower())
         rank = next((rank for rank, text in enumerate(texts) if all(word in text for word in words)), None)
         if rank is not None:
@@ -90,8 +89,3 @@ def _documented() -> Iterator[tuple[str, str, str]]:
 
 def _prose(declaration: Declaration) -> str:
     return without_citation(documentation(declaration).prose)
-
-
-def _first_sentence(text: str) -> str:
-    found = _SENTENCE.match(text)
-    return _SPACES.sub(" ", found[0] if found else text).strip()

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.builtins import catalog
-from harnpy.builtins.documentation import documentation, without_citation
+from harnpy.builtins.documentation import documentation, first_sentence, without_citation
 from harnpy.syntax import ast
 from harnpy.syntax.lexer import shebang_end
 from harnpy.vm.run import methods
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from harnpy.vm.declare import Declaration
 
 _CITATION = re.compile(r"Spec: ([^\"`]*?)\.?\s*$")
-_SENTENCE = re.compile(r"(?s).*?[.!?](?=\s|$)")
 _SPACES = re.compile(r"\s+")
 #: What isn't text in a block comment: its line breaks with the stars behind them, and those at its beginning.
 _BESIDE = re.compile(r"\s*\n\s*\*? ?|^\*+")
@@ -40,8 +39,7 @@ class Description(NamedTuple):
     @property
     def sentence(self) -> str:
         """The first sentence of the prose."""
-        found = _SENTENCE.match(self.text)
-        return _SPACES.sub(" ", found[0] if found else self.text)
+        return first_sentence(self.text)
 
     def markdown(self) -> str:
         """Return it as a hover shows it."""
