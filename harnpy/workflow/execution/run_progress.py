@@ -376,8 +376,8 @@ class Progress:
         """Write the record's state to its file when the block begins, and make the file whole if the block
         is left early."""
         self._checkpoint(START, self.now())
-        self._writer.checkpoint()
         try:
+            self._writer.checkpoint()
             yield
         except BaseException:
             self._writer.leave()

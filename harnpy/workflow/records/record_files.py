@@ -202,9 +202,10 @@ class RunWriter:
         self._artifacts = 0
         self._former = 0  # stages of the head
         self._metadata: Dict | None = None
-        #: The file as it was left: another one, or another size, is somebody else's work.
+        #: The file as it was left: another one, or another size, is somebody else's work. None before the
+        #: first write, and while one goes on.
         self._left: tuple[int, int] | None = None
-        self._ended = False
+        self._begun = self._ended = False
 
     def checkpoint(self) -> None:
         """Write what is new. It survives the end of the process, but maybe not a power failure.
@@ -248,14 +249,18 @@ class RunWriter:
         self._settle(thorough=True)
         run["observability"] = observability(run, self._world)
         counts = {**self._counts}
-        self._append(end(run, self._news(counts)), durable=True)
-        self._counts, self._ended = counts, True
+        self._append(end(run, self._news(counts)), ends=True, durable=True)
+        self._counts = counts
 
     def leave(self) -> None:
         """Make the file whole for a run that is interrupted: it says that the run goes on."""
+        if not self._begun or self._ended:
+            return
         with suppress(MisuseError):  # what interrupts the run is raised already
-            if self._left is not None and not self._ended and self._is_ours():
-                self._append(end(self.run, {}))
+            if self._left is None:  # a write was interrupted, and nobody knows how far it came
+                self._begin(whole=True)
+            elif self._is_ours():
+                self._append(end(self.run, {}), ends=True)
 
     def _begin(self, whole: bool = False) -> None:
         """Write the head, with all stages so far; with the end, too, if the file is to be ``whole``."""
@@ -266,7 +271,7 @@ class RunWriter:
                 run[key] = plain_json(value)
         self._stages = self._artifacts = 0
         self._counts = dict.fromkeys(GROWING, 0)
-        self._left = None
+        self._left, self._begun, self._ended = None, True, False
         self._settle(thorough=True)
         text = head(run, run["stages"])
         if whole:
@@ -335,13 +340,14 @@ class RunWriter:
             news |= {"handoffs": run["handoffs"], "artifacts": run["artifacts"]}
         return news
 
-    def _append(self, line: bytes, durable: bool = False) -> None:
+    def _append(self, line: bytes, ends: bool = False, durable: bool = False) -> None:
         left, self._left = self._left, None  # in case it fails
         assert left is not None, "a head is written first"
         try:
             self._files.write_bytes(self._whole, line, append=True, durable=durable)
         except (OSError, ValueError) as error:
             raise _failure("persist run record", self._whole, error) from error
+        self._ended = ends
         self._left = (left[0], left[1] + len(line))
 
     def _is_ours(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -150,6 +152,50 @@ def test_a_file_may_end_anywhere_after_its_head(world: World, tmp_path: Path) ->
         ] * 4
         assert loaded["status"] == "running"
         assert loaded["transcript"] == (run["stages"][count - 1]["transcript"] if count else None)
+
+
+def test_a_file_is_whole_wherever_its_run_is_interrupted(world: World, tmp_path: Path) -> None:
+    """An interruption may come at each line of a write, also behind the last of its bytes."""
+    lines = interrupted(None, world)
+    assert lines > 100
+    for place in range(1, lines + 1):
+        (tmp_path / "r.json").unlink(missing_ok=True)
+        assert interrupted(place, world) == place
+        if (tmp_path / "r.json").exists():
+            json.loads((tmp_path / "r.json").read_text())
+            record_files.load_run("r.json", world)
+
+
+def interrupted(place: int | None, world: World) -> int:
+    """Write a run of two stages, interrupted when that many lines of its writer were run; return how many
+    were."""
+    run, passed = new_run(world), 0
+
+    def count(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal passed
+        if frame.f_code.co_filename != record_files.__file__:
+            return None
+        if event == "line":
+            passed += 1
+            if passed == place:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return count
+
+    out = RunWriter(run, "r.json", world)
+    former = sys.gettrace()
+    sys.settrace(count)
+    try:
+        out.checkpoint()
+        for number in range(2):
+            add_stage(run, number, world)
+            out.checkpoint()
+        out.save()
+    except KeyboardInterrupt:
+        out.leave()
+    finally:
+        sys.settrace(former)
+    return passed
 
 
 def test_functions_and_what_json_has_no_word_for_are_left_out(world: World) -> None:
