@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from harnpy.world import World
 
     T = TypeVar("T")
+    #: Returns what an effect is asked for, as JSON.
+    Asked = Callable[[], Json]
 
 # What returns at once. Nobody outside can notice the first four.
 NOW: Final = "now"
@@ -58,6 +60,8 @@ SLEEP: Final = "sleep"
 PROCESS: Final = "process"
 HTTP: Final = "http"
 MODEL: Final = "model"
+#: A further piece of a model's reply, of a stream, of what a process says.
+PIECE: Final = "piece"
 HUMAN: Final = "human"
 HOST: Final = "host"
 WAIT: Final = "wait"
@@ -122,12 +126,18 @@ class Tried(BaseException):
 class _Effect:
     """Something that was asked for and has no end yet; ``future`` is the program's."""
 
-    __slots__ = ("begin", "context", "future", "key", "task", "work")
+    __slots__ = ("asked", "begin", "context", "future", "key", "task", "work")
 
     def __init__(
-        self, key: str, begin: Callable[[], Awaitable[Any]], future: asyncio.Future[Any], task: Task | None
+        self,
+        key: str,
+        asked: Json,
+        begin: Callable[[], Awaitable[Any]],
+        future: asyncio.Future[Any],
+        task: Task | None,
     ) -> None:
         self.key = key
+        self.asked = asked
         self.begin = begin
         self.future = future
         self.task = task
@@ -146,6 +156,8 @@ class Journal:
         self._run = run
         #: Whether the program goes no further than its records.
         self._is_trial = is_trial
+        #: Whether what effects are asked for is recorded with them, and compared.
+        self.compares = False
         self._world = world
         self._facts = {step.key: step.output for step in run.recorded if _is_fact(step)}
         self._recorded = [(n, step) for n, step in enumerate(run.recorded, 1) if not _is_fact(step)]
@@ -206,20 +218,24 @@ class Journal:
             raise self.ending
         return self.is_over
 
-    def at_once(self, kind: str, act: Callable[[], T]) -> T:
-        """Return what ``act()`` returns, or what it did when this was recorded. Raises what it raises."""
+    def at_once(self, kind: str, act: Callable[[], T], asked: Asked | None = None) -> T:
+        """Return what ``act()`` returns, or what it did when this was recorded. Raises what it raises.
+
+        ``asked`` says what it is asked for, where records are compared by that, too.
+        """
         if self.passes():
             return act()
         self.take()
         key = self._new_key(self._task(), kind)
+        wanted = asked() if self.compares and asked is not None else None
         step = self._head()
         if step is not None:
-            if step.key != key:
-                raise self._diverged(key, self._task(), step)
-            self._advance()
-            given: T = self._came_to(step)
-            return given
-        self.anew()
+            if step.key == key and self._agrees(step, wanted):
+                self._advance(wanted)
+                given: T = self._came_to(step)
+                return given
+            self._part(key, self._task(), step, wanted)
+        self.anew(key, wanted)
         is_noticed = kind not in _UNNOTICED
         if is_noticed:
             self.flush()
@@ -231,7 +247,7 @@ class Journal:
             error: Exception | None = None
         except Exception as failure:
             value, error = None, failure
-        output, error = self._written(key, value, error)
+        output, error = self._written(key, value, error, wanted)
         if kind in _TIMED:
             self.seconds = output["at"] = self._elapsed()
         self._hold(Step(key, output))
@@ -242,11 +258,16 @@ class Journal:
             raise error
         return value  # type: ignore[return-value]
 
-    def anew(self) -> None:
-        """What comes now is done by each process, but not by a trial. Raises `Ending`."""
+    def anew(self, key: str, asked: Json = None) -> None:
+        """An effect has no record: it is had now, but not in a trial. Raises `Ending`."""
+        self.renews()
+
+    def renews(self) -> bool:
+        """Return whether each process does for itself what comes now; a trial doesn't. Raises `Ending`."""
         if self._is_trial and not self.is_over:
             self.ending, self.is_over = Ending(Tried()), True
             raise self.ending
+        return True
 
     def _hold(self, step: Step) -> None:
         """Record a step with the next append."""
@@ -263,6 +284,7 @@ class Journal:
             return look()
         key = f"{name}:{ENV}"
         if key not in self._facts:
+            self._look_anew(name)
             value = look()
             if not is_kept(value):
                 return value
@@ -271,6 +293,9 @@ class Journal:
                 self._held.append(Step(key, fact))
         known: T = self._came_to(Step(key, self._facts[key]))
         return known
+
+    def _look_anew(self, name: str) -> None:
+        """A fact isn't known yet: it is looked up."""
 
     @contextmanager
     def calling(self, tool: str, policy: str) -> Iterator[None]:
@@ -293,8 +318,11 @@ class Journal:
             return None
         return CutOff("tool_error", ambiguous(f"{self._run.run_id}:{call.key}"))
 
-    async def waited(self, kind: str, begin: Callable[[], Awaitable[T]]) -> T:
-        """Return what ``await begin()`` returns, once nothing else can go on; or what it did then."""
+    async def waited(self, kind: str, begin: Callable[[], Awaitable[T]], asked: Asked | None = None) -> T:
+        """Return what ``await begin()`` returns, once nothing else can go on; or what it did then.
+
+        ``asked`` is as in `at_once`.
+        """
         if _INSIDE.get():
             return await begin()
         if self.is_over:
@@ -302,7 +330,8 @@ class Journal:
         self.take()
         task = self._task()
         key = self._new_key(task, kind)
-        effect = _Effect(key, begin, asyncio.get_running_loop().create_future(), task)
+        wanted = asked() if self.compares and asked is not None else None
+        effect = _Effect(key, wanted, begin, asyncio.get_running_loop().create_future(), task)
         self._effects[key] = effect
         try:
             given: T = await effect.future
@@ -324,15 +353,27 @@ class Journal:
         return f"{id}/{number}:{kind}"
 
     def _written(
-        self, key: str, value: Any, error: Exception | None
+        self, key: str, value: Any, error: Exception | None, asked: Json
     ) -> tuple[dict[str, Json], Exception | None]:
         """Return what is recorded of an effect, and the error that it came to."""
+        output: dict[str, Json] = {} if asked is None else {"asked": asked}
         if error is None:
             try:
-                return {"ok": encode(value)}, None
+                output["ok"] = encode(value)
             except Unrecordable as what:
                 error = NotDurable(f"a durable run can't record {key}: it came to {what}")
-        return {"error": encode_error(error)}, error
+            else:
+                return output, None
+        output["error"] = encode_error(error)
+        return output, error
+
+    def _agrees(self, step: Step, asked: Json) -> bool:
+        """Return whether a record is of what is asked for now."""
+        return not self.compares or step.output.get("asked") == asked
+
+    def _part(self, asked: str, task: Task | None, step: Step, wanted: Json = None) -> None:
+        """The next record isn't of what the program asks for now. Raises `Ending`."""
+        raise self._diverged(asked, task, step)
 
     def _came_to(self, step: Step) -> Any:
         """Return, or raise, what a record says."""
@@ -374,24 +415,31 @@ class Journal:
 
     def _repeat(self, step: Step, timer: float | None) -> None:
         """Give out the next record, which must be one that the program waits for."""
-        effect = self._effects.pop(step.key, None)
-        if effect is not None:
-            self._advance()
+        effect = self._effects.get(step.key)
+        if effect is not None and self._agrees(step, effect.asked):
+            del self._effects[step.key]
+            self._advance(effect.asked)
             self._settle(effect, step)
             return
         sleeper = self._sleeper(timer)
         if timer is None or step.key != self._next_key(sleeper, SLEEP):
-            waiting = next(iter(self._effects.values()), None)
+            waiting = effect or next(iter(self._effects.values()), None)
             if waiting is not None:
-                raise self._diverged(waiting.key, waiting.task, step)
-            raise self._diverged(self._next_key(sleeper, SLEEP) if timer else "nothing", sleeper, step)
+                self._part(waiting.key, waiting.task, step, waiting.asked)
+            else:
+                self._part(self._next_key(sleeper, SLEEP) if timer else "nothing", sleeper, step)
+            return
         self._new_key(sleeper, SLEEP)
         self._advance()
         self.seconds = max(step.output["at"], timer)
 
     def _go_on_outside(self, timer: float | None) -> None:
         """Let what was asked for go on until something has ended, or it is time; record which."""
-        self.anew()
+        first = next(iter(self._effects.values()), None)
+        if first is None:
+            self.anew(self._next_key(self._sleeper(timer), SLEEP))
+        else:
+            self.anew(first.key, first.asked)
         if not self._is_busy():
             self._ask(self._run.check)
         if timer is None or self._effects or timer - self._elapsed() > _TICK:
@@ -455,7 +503,7 @@ class Journal:
                 raise error
             error = NotDurable(f"{effect.key} was cancelled from outside")
         value = None if error is not None else effect.work.result()
-        output, error = self._written(effect.key, value, error)
+        output, error = self._written(effect.key, value, error, effect.asked)
         self.seconds = output["at"] = self._elapsed()
         self._held.append(Step(effect.key, output))
         self.flush()
@@ -557,7 +605,7 @@ class Journal:
             return
         self._printed.append((write, text))
         self._size += len(text)
-        if self.is_repeated():
+        if self._awaits_output():
             self._skip_if_printed()
         elif self._size >= _MOST_PRINTED:
             self.flush()
@@ -566,9 +614,9 @@ class Journal:
 
     def flush(self) -> None:
         """Record what was held back, then print what is recorded."""
-        if self.is_repeated() or self.is_over:
+        if self._awaits_output() or self.is_over or not (self._held or self._printed):
             return
-        self.anew()
+        self.anew(f"output/{self._outputs + 1}:{OUTPUT}")
         steps, printed = self._held, self._printed
         if printed:
             self._outputs += 1
@@ -583,12 +631,19 @@ class Journal:
         if printed:
             self._world.streams.write_err("")  # which has shown before what was printed before
 
+    def _awaits_output(self) -> bool:
+        """Return whether the record may say that what is printed now was printed already."""
+        return self.is_repeated()
+
     def _fact(self) -> list[int]:
         """How many characters wait to be printed, and a sum of them."""
         return [self._size, crc32("".join(text for _, text in self._printed).encode("utf-8", "replace"))]
 
-    def _advance(self) -> None:
-        """The next record is given out."""
+    def _show_again(self) -> None:
+        """What is printed was printed already: nobody needs it twice."""
+
+    def _advance(self, asked: Json = None) -> None:
+        """The next record is given out, for what is asked for now."""
         self._next += 1
         if self.is_repeated():
             self._skip_if_printed()
@@ -603,7 +658,9 @@ class Journal:
 
     def _skip_printed(self, step: Step) -> None:
         if self._fact() != step.output:
-            raise self._diverged(f"other output, of {self._size} characters", self._task(), step)
+            self._part(f"other output, of {self._size} characters", self._task(), step)
+            return
+        self._show_again()
         self._printed, self._size = [], 0
         self._outputs += 1
         self._advance()
@@ -632,7 +689,7 @@ class Journal:
         if self.ending is not None:
             raise self.ending
         if self._is_trial and self._has_begun and not self.is_repeated():
-            self.anew()
+            self.renews()
         if self._is_to_end():
             self._ask(self._run.check)
         if self._is_due:
@@ -691,7 +748,7 @@ class Journal:
         """The program has come to its end: record and print what is left."""
         step = self._head()
         if step is not None:
-            raise self._diverged("nothing more", None, step)
+            self._part("nothing more", None, step)
         self.flush()
 
     def _ask_to_end(self) -> None:

@@ -7,6 +7,7 @@ is refused by name.
 from __future__ import annotations
 
 import os.path
+from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from harnpy.durable.journal import (
     WRITE,
     NotDurable,
 )
+from harnpy.durable.values import told
 from harnpy.formats.secrets.names import is_secret_member, is_secret_name
 from harnpy.llm.reply import Reply
 from harnpy.world import World
@@ -37,10 +39,11 @@ if TYPE_CHECKING:
 
     import httpx2
 
-    from harnpy.durable.journal import Journal
+    from harnpy.durable.journal import Asked, Journal
     from harnpy.durable.waits import OutlastingWaits
     from harnpy.llm.providers import Provider
     from harnpy.llm.request import Request
+    from harnpy.workflow.engines.contract import Json
     from harnpy.world.egress import Egress
     from harnpy.world.files import Files
     from harnpy.world.http import Http
@@ -56,11 +59,15 @@ class RecordedWorld(World):
 
     waits: OutlastingWaits
 
-    def __init__(self, real: World, journal: Journal, cwd: str) -> None:
+    def __init__(
+        self, real: World, journal: Journal, cwd: str, parts: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__()
         self.real = real
         self._journal = journal
         self._cwd = cwd
+        #: What makes a part of a real one and a journal.
+        self._parts = {**_PARTS, **(parts or {})}
 
     if not TYPE_CHECKING:  # mypy would let any name pass
 
@@ -72,8 +79,8 @@ class RecordedWorld(World):
                 part = RecordedPeople(real, journal, self.waits)
             elif name in _KINDS:
                 part = _Recorded(real, journal, _KINDS[name])
-            elif name in _PARTS:
-                part = _PARTS[name](real, journal)
+            elif name in self._parts:
+                part = self._parts[name](real, journal)
             else:
                 part = real
             setattr(self, name, part)
@@ -106,7 +113,9 @@ class _Recorded:
         if kind is None:
             raise AttributeError(f"a recorded {type(self._part).__name__} has no {name!r}")
         call, journal = getattr(self._part, name), self._journal
-        found = lambda *args, **options: journal.at_once(kind, lambda: call(*args, **options))  # noqa: E731
+        found = lambda *args, **options: journal.at_once(  # noqa: E731
+            kind, lambda: call(*args, **options), lambda: [name, *told(args)]
+        )
         setattr(self, name, found)
         return found
 
@@ -147,13 +156,18 @@ class RecordedRandom:
         return self._journal.at_once(RANDOM, self._random.random)
 
     def randint(self, a: int, b: int) -> int:
-        return self._journal.at_once(RANDOM, lambda: self._random.randint(a, b))
+        asked = lambda: ["randint", a, b]  # noqa: E731
+        return self._journal.at_once(RANDOM, lambda: self._random.randint(a, b), asked)
 
     def choice(self, seq: Sequence[T]) -> T:
-        return seq[self._journal.at_once(RANDOM, lambda: self._random.choice(range(len(seq))))]
+        size = len(seq)
+        asked = lambda: ["choice", size]  # noqa: E731
+        return seq[self._journal.at_once(RANDOM, lambda: self._random.choice(range(size)), asked)]
 
     def sample(self, population: Sequence[T], k: int) -> list[T]:
-        places = self._journal.at_once(RANDOM, lambda: self._random.sample(range(len(population)), k))
+        size = len(population)
+        asked = lambda: ["sample", size, k]  # noqa: E731
+        places = self._journal.at_once(RANDOM, lambda: self._random.sample(range(size), k), asked)
         return [population[place] for place in places]
 
 
@@ -247,6 +261,10 @@ class RecordedFiles:
     def _at(self, path: str) -> str:
         return path if not path or path.startswith("/") else os.path.join(self._cwd, path)
 
+    def _asked(self, name: str, path: str, *args: Any) -> Asked:
+        """Return what tells such a call: with a path from the run's directory, if it is in there."""
+        return lambda: [name, self._at(path).removeprefix(self._cwd + "/"), *told(args)]
+
     if not TYPE_CHECKING:  # it has what `Files` has
 
         def __getattr__(self, name: str) -> object:
@@ -255,12 +273,14 @@ class RecordedFiles:
                 kind = READ if name in _READS else WRITE
 
                 def found(path, *args, **options):
-                    return journal.at_once(kind, lambda: call(at(path), *args, **options))
+                    act = lambda: call(at(path), *args, **options)  # noqa: E731
+                    return journal.at_once(kind, act, self._asked(name, path, *args, *options.values()))
 
             elif name in _MOVES:
 
                 def found(path, new):
-                    return journal.at_once(WRITE, lambda: call(at(path), at(new)))
+                    act = lambda: call(at(path), at(new))  # noqa: E731
+                    return journal.at_once(WRITE, act, self._asked(name, path, new))
 
             else:
                 raise AttributeError(f"recorded files have no {name!r}")
@@ -268,14 +288,15 @@ class RecordedFiles:
             return found
 
     def read_text(self, path: str, errors: str = "strict") -> str:
-        return self._journal.at_once(READ, lambda: self._files.read_text(self._at(path), errors))
+        act = lambda: self._files.read_text(self._at(path), errors)  # noqa: E731
+        return self._journal.at_once(READ, act, self._asked("read_text", path))
 
     def reader(self, path: str) -> BinaryIO:
         def whole() -> bytes:
             with self._files.reader(self._at(path)) as file:
                 return file.read()
 
-        return BytesIO(self._journal.at_once(READ, whole))
+        return BytesIO(self._journal.at_once(READ, whole, self._asked("read_bytes", path)))
 
     async def pour(self, path: str, pieces: AsyncGenerator[bytes, None]) -> int:
         data = b"".join([piece async for piece in pieces])
@@ -283,7 +304,8 @@ class RecordedFiles:
         async def whole() -> AsyncGenerator[bytes, None]:
             yield data
 
-        return await self._journal.waited(WRITE, lambda: self._files.pour(self._at(path), whole()))
+        act = lambda: self._files.pour(self._at(path), whole())  # noqa: E731
+        return await self._journal.waited(WRITE, act, self._asked("write_bytes", path, data))
 
     def try_lock(self, path: str) -> Callable[[], object] | None:
         """Whether it was free is recorded; another process holds it anew."""
@@ -295,10 +317,9 @@ class RecordedFiles:
                 held.append(release)
             return release is not None
 
-        if not self._journal.at_once(WRITE, take):
+        if not self._journal.at_once(WRITE, take, self._asked("try_lock", path)):
             return None
-        if not held:
-            self._journal.anew()
+        if not held and self._journal.renews():
             take()
         return lambda: [release() for release in held]
 
@@ -306,13 +327,14 @@ class RecordedFiles:
 class _Unrecorded:
     """A journal that keeps nothing."""
 
-    def anew(self) -> None:
-        """Do nothing: all is done by each process."""
+    def renews(self) -> bool:
+        """Return True: all is done by each process."""
+        return True
 
-    def at_once(self, kind: str, act: Callable[[], T]) -> T:
+    def at_once(self, kind: str, act: Callable[[], T], asked: Asked | None = None) -> T:
         return act()
 
-    async def waited(self, kind: str, begin: Callable[[], Awaitable[T]]) -> T:
+    async def waited(self, kind: str, begin: Callable[[], Awaitable[T]], asked: Asked | None = None) -> T:
         return await begin()
 
 
@@ -335,7 +357,10 @@ class RecordedProcesses:
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> Ended:
-        return await self._journal.waited(PROCESS, lambda: self._processes.run(argv, cwd, env, timeout))
+        asked = lambda: ["run", told(argv)]  # noqa: E731
+        return await self._journal.waited(
+            PROCESS, lambda: self._processes.run(argv, cwd, env, timeout), asked
+        )
 
     async def start(
         self,
@@ -369,7 +394,9 @@ class RecordedHttp:
         self, method: str, url: str, headers: Mapping[str, str], timeout: float, body: Any = None
     ) -> int:
         return await self._journal.waited(
-            HTTP, lambda: self._http.status(method, url, headers, timeout, body)
+            HTTP,
+            lambda: self._http.status(method, url, headers, timeout, body),
+            lambda: [method, told(url), told(body)],
         )
 
     def _recorded(self, client: Any) -> Any:
@@ -405,10 +432,12 @@ class RecordedStreams:
         self._journal.write(self._streams.write_err, text)
 
     def read_line(self, within: float | None = None) -> str | None:
-        return self._journal.at_once(STDIN, lambda: self._read(self._streams.read_line, within))
+        act = lambda: self._read(self._streams.read_line, within)  # noqa: E731
+        return self._journal.at_once(STDIN, act, lambda: ["read_line"])
 
     def read_all(self, within: float | None = None) -> str:
-        return self._journal.at_once(STDIN, lambda: self._read(self._streams.read_all, within))
+        act = lambda: self._read(self._streams.read_all, within)  # noqa: E731
+        return self._journal.at_once(STDIN, act, lambda: ["read_all"])
 
     def _read(self, read: Callable[[float | None], T], within: float | None) -> T:
         """Nothing interrupts a thread that reads, so it looks up now and then."""
@@ -426,7 +455,12 @@ class RecordedStreams:
         return self._journal.fact(f"isatty/{stream}", lambda: self._streams.isatty(stream))
 
 
-def _asked(kind: str, call: Callable[..., Any], journal: Journal) -> Callable[..., Awaitable[Any]]:
+def _asked(
+    kind: str,
+    call: Callable[..., Any],
+    journal: Journal,
+    asked: Callable[..., Json] = lambda *args: told(args),
+) -> Callable[..., Awaitable[Any]]:
     """Return ``call``, which may return a coroutine, as an effect that waits."""
 
     def recorded(*args: Any) -> Awaitable[Any]:
@@ -434,7 +468,7 @@ def _asked(kind: str, call: Callable[..., Any], journal: Journal) -> Callable[..
             answer = call(*args)
             return await answer if hasattr(answer, "__await__") else answer
 
-        return journal.waited(kind, perform)
+        return journal.waited(kind, perform, lambda: asked(*args))
 
     return recorded
 
@@ -458,9 +492,16 @@ class RecordedHost(Host):
     def __init__(self, host: Host, journal: Journal) -> None:
         super().__init__()
         names = journal.fact("host/operations", lambda: sorted(host.operations))
-        self.operations = {name: _asked(HOST, _operation(host, name), journal) for name in names}
+        self.operations = {
+            name: _asked(HOST, _operation(host, name), journal, partial(_told_operation, name))
+            for name in names
+        }
         if journal.fact("host/bridge", lambda: host.bridge is not None):
             self.bridge = _RecordedBridge(host.bridge, journal)
+
+
+def _told_operation(name: str, params: dict[str, Any]) -> Json:
+    return [name, told(params)]
 
 
 def _operation(host: Host, name: str) -> Callable[..., Any]:

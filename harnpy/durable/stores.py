@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from harnpy.durable.journal import READ, SESSION
+from harnpy.durable.values import told
 from harnpy.session.chunks import KIND as CHUNKS
 from harnpy.storage.contract import FROM_THE_END, Head, Page
 from harnpy.storage.errors import StreamExists, VersionConflict
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from harnpy.durable.journal import Journal
     from harnpy.storage.contract import Codec, HeadQuery, Record, Row, Store
     from harnpy.storage.leases import Lease
+    from harnpy.workflow.engines.contract import Json
 
 
 #: How many records one effect reads.
@@ -40,7 +42,7 @@ class RecordedStore:
 
     def __getattr__(self, name: str) -> Any:
         if name == "lease":
-            self._journal.anew()
+            self._journal.renews()
         return getattr(self._real, name)
 
     def stream(self, kind: str, name: str, codec: Codec) -> RecordedStream:
@@ -64,7 +66,8 @@ class RecordedStore:
                     raise
             self._real.flush()
 
-        self._journal.at_once(SESSION, act)
+        asked = lambda: ["branch", source.kind, source.name, until, name]  # noqa: E731
+        self._journal.at_once(SESSION, act, asked)
         return self.stream(source.kind, name, source.codec if codec is None else codec)
 
     def head(self, kind: str, name: str) -> Head | None:
@@ -144,8 +147,13 @@ class RecordedStream:
                     raise
             self._store.flush()
 
-        self._journal.at_once(SESSION, act)
+        asked = lambda: self._told(records, expected_version)  # noqa: E731
+        self._journal.at_once(SESSION, act, asked)
         self.version = expected_version + len(records)
+
+    def _told(self, records: Sequence[Record], version: int) -> Json:
+        rows = [[row.type, told(row.data)] for row in self._rows(records)]
+        return ["append", self.kind, self.name, version, rows]
 
     def _has(self, records: Sequence[Record], version: int) -> bool:
         """Return whether the very same is there already: a process that was killed has written it."""

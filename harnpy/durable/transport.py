@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from harnpy.durable.journal import HTTP, NotDurable
+from harnpy.durable.values import told
 
 if TYPE_CHECKING:
     from harnpy.durable.journal import Journal
@@ -39,7 +40,8 @@ class RecordedTransport(httpx2.AsyncBaseTransport):
                 await response.aclose()
             return response.status_code, response.headers.raw, body
 
-        status, headers, body = await self._journal.waited(HTTP, exchange)
+        asked = lambda: [request.method, told(str(request.url)), told(request.content)]  # noqa: E731
+        status, headers, body = await self._journal.waited(HTTP, exchange, asked)
         return httpx2.Response(status, headers=headers, stream=httpx2.ByteStream(body), request=request)
 
     async def aclose(self) -> None:

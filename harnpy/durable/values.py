@@ -13,6 +13,7 @@ from base64 import b64decode, b64encode
 from contextlib import suppress
 from dataclasses import is_dataclass
 from enum import Enum
+from hashlib import sha256
 from importlib import import_module
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -88,6 +89,35 @@ def decode(written: Json) -> Any:
         case "$object":
             return _decode_object(*inner)
     raise Unreadable(f"it has {kind}, which this version of harnpy doesn't know")
+
+
+#: The longest text that is told as it is, and how much of a longer one is told.
+_MOST_TOLD, _TOLD = 200, 60
+
+
+def told(value: Any) -> Json:
+    """Return ``value`` as JSON by which people and programs tell it from others, in few bytes.
+
+    A long text is its beginning, its size and a digest; what isn't data is told by its class.
+    """
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case str() if len(value) <= _MOST_TOLD:
+            return encode(str(value))
+        case str():
+            return {**_sum_of(value.encode("utf-8", "surrogatepass")), "begins": encode(value[:_TOLD])}
+        case bytes():
+            return _sum_of(value)
+        case list() | tuple():
+            return [told(item) for item in value]
+        case dict():
+            return {str(key): told(item) for key, item in value.items()}
+    return {"class": type(value).__name__}
+
+
+def _sum_of(data: bytes) -> dict[str, Json]:
+    return {"size": len(data), "sha256": sha256(data).hexdigest()[:16]}
 
 
 def _is_text(value: str) -> bool:
