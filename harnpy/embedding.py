@@ -40,6 +40,12 @@ class Vm(BaseVm):
     Spec: 07 §8.5, 04 §21.4.
     """
 
+    def __new__(cls, world: World | None = None, *rest: Any, **options: Any) -> Vm:
+        """Make the kind of Vm that the world asks for: that of a tape has one of its own."""
+        vm_class = getattr(world, "vm_class", None) if cls is Vm else None
+        vm: Vm = super().__new__(cls if vm_class is None else vm_class())
+        return vm
+
     def __init__(
         self,
         world: World | None = None,

@@ -30,7 +30,7 @@ _MODULES = {
     "profile": "harnpy.cli.commands.profile",
     "emit": "harnpy.cli.commands.profile:emit",
     "runs": "harnpy.cli.commands.runs",
-    "replay": "harnpy.cli.commands.runs:replay",
+    "replay": "harnpy.cli.commands.tape:replay",
     "worker": "harnpy.cli.commands.worker",
     "eval": "harnpy.cli.commands.eval",
     "sessions": "harnpy.cli.commands.sessions",

@@ -11,6 +11,7 @@ from contextlib import suppress
 from errno import EBADF, EDQUOT, EFBIG, EIO, ENOENT, ENOSPC, EPIPE
 
 from harnpy.cli import FAILED, USAGE, Stopped
+from harnpy.faults import MisuseError
 from harnpy.formats.visible import cells, visible
 from harnpy.llm.errors import FixtureError
 from harnpy.project import ManifestError
@@ -132,7 +133,7 @@ def error_text(error: Exception) -> str:
         return error.message
     if isinstance(error, VmError):
         return error.text
-    if isinstance(error, FixtureError | ManifestError):
+    if isinstance(error, FixtureError | ManifestError | MisuseError):
         return error.message
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename else str(error)
@@ -147,7 +148,7 @@ def rendered_error(error: Exception, stream: TextIO | None = None) -> str:
         return backtrace.render(error)
     if isinstance(error, OSError) and error.filename:
         return f"Error reading {visible(error_text(error))}\n"
-    if isinstance(error, FixtureError | OSError):
+    if isinstance(error, FixtureError | OSError | MisuseError):
         return f"error: {visible(error_text(error))}\n"
     if isinstance(error, ManifestError):
         help_ = f"  = help: {visible(error.help)}\n" if error.help else ""

@@ -285,10 +285,15 @@ class Journal:
         key = f"{name}:{ENV}"
         if key not in self._facts:
             self._look_anew(name)
-            value = look()
-            if not is_kept(value):
-                return value
-            fact = self._facts[key] = {"ok": encode(value)}
+            try:
+                value = look()
+            except OSError as error:
+                fact = {"error": encode_error(error)}
+            else:
+                if not is_kept(value):
+                    return value
+                fact = {"ok": encode(value)}
+            self._facts[key] = fact
             if not self.is_over:
                 self._held.append(Step(key, fact))
         known: T = self._came_to(Step(key, self._facts[key]))
@@ -359,7 +364,7 @@ class Journal:
         output: dict[str, Json] = {} if asked is None else {"asked": asked}
         if error is None:
             try:
-                output["ok"] = encode(value)
+                output["ok"] = encode(value, utf8=self.compares)
             except Unrecordable as what:
                 error = NotDurable(f"a durable run can't record {key}: it came to {what}")
             else:
@@ -427,7 +432,7 @@ class Journal:
             if waiting is not None:
                 self._part(waiting.key, waiting.task, step, waiting.asked)
             else:
-                self._part(self._next_key(sleeper, SLEEP) if timer else "nothing", sleeper, step)
+                self._part(self._next_key(sleeper, SLEEP) if timer else "", sleeper, step)
             return
         self._new_key(sleeper, SLEEP)
         self._advance()
@@ -748,7 +753,7 @@ class Journal:
         """The program has come to its end: record and print what is left."""
         step = self._head()
         if step is not None:
-            self._part("nothing more", None, step)
+            self._part("", None, step)
         self.flush()
 
     def _ask_to_end(self) -> None:
@@ -787,15 +792,19 @@ class Journal:
 
     def _diverged(self, asked: str, task: Task | None, step: Step) -> Ending:
         """The program asks for something else than the record has."""
-        frame = sys._getframe() if task is None or task.greenlet is None else task.greenlet.gr_frame
-        if self._tasks is not None and task is self._tasks.current:
-            frame = sys._getframe()
-        place = place_in_program(frame)
         number, _ = self._recorded[self._next]
-        error = ReplayDiverged(self._run.run_id, f"{asked}{place}", step.key, number)
+        what = f"{asked or 'nothing more'}{self.place(task)}"
+        error = ReplayDiverged(self._run.run_id, what, step.key, number)
         self.ending = Ending(error)
         self.is_over = True
         return self.ending
+
+    def place(self, task: Task | None) -> str:
+        """Return where a task of the program is, as " at file:line:column"; empty if that isn't known."""
+        frame = sys._getframe() if task is None or task.greenlet is None else task.greenlet.gr_frame
+        if self._tasks is not None and task is self._tasks.current:
+            frame = sys._getframe()
+        return place_in_program(frame)
 
 
 def _is_fact(step: Step) -> bool:

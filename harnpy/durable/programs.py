@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from harnpy.llm.call import Models
     from harnpy.storage.contract import Store
     from harnpy.workflow.engines.contract import Json, RunContext, Step
+    from harnpy.world.files import Files
 
 
 def program_job(
@@ -57,8 +58,17 @@ def program_job(
     """
     files = (World() if world is None else world).files
     entry = os.path.join(files.cwd(), file)
-    texts = {entry: files.read_text(entry)}
-    left = [entry]
+    texts = program_texts(files, entry, files.read_text(entry))
+    body = {"entry": file, "files": texts, "args": list(args), "pipeline": pipeline, "cwd": files.cwd()}
+    if values:
+        body["globals"] = dict(values)
+    return Job(PROGRAM, os.path.basename(file), body, store)
+
+
+def program_texts(files: Files, entry: str, source: str) -> dict[str, str]:
+    """Return the texts of a program by their absolute paths: that of ``entry``, which is ``source``, and of
+    every module that it may import."""
+    texts, left = {entry: source}, [entry]
     while left:
         path = left.pop()
         for wanted, *_ in surface_of(texts[path]).requests:
@@ -70,10 +80,7 @@ def program_job(
             except (OSError, UnicodeDecodeError):
                 continue  # the program says so, where it imports it
             left.append(place.path)
-    body = {"entry": file, "files": texts, "args": list(args), "pipeline": pipeline, "cwd": files.cwd()}
-    if values:
-        body["globals"] = dict(values)
-    return Job(PROGRAM, os.path.basename(file), body, store)
+    return texts
 
 
 def run(
@@ -99,7 +106,7 @@ def run(
         ending.callback(journal.close)
         recorded = RecordedWorld(world, journal, cwd)
         settings = SettingsWorld(recorded, placed(world.files, cwd))
-        vm = _RecordedVm(recorded, settings, journal, context.run_id, job.store)
+        vm = RecordedVm(recorded, settings, journal, context.run_id, job.store)
         ending.callback(vm.close_stores)
         vm.module_files = texts
         for name, value in body.get("globals", {}).items():
@@ -171,16 +178,22 @@ def check(
         pass  # it goes on from there, or fails there, as a program may
 
 
-class _RecordedVm(Vm):
-    """A Vm whose programs see the world through a journal."""
+class RecordedVm(Vm):
+    """A Vm whose programs see the world through a journal. ``options`` are those of a Vm."""
 
     def __init__(
-        self, recorded: RecordedWorld, settings: World, journal: Journal, run_id: str, store: str
+        self,
+        recorded: RecordedWorld,
+        settings: World,
+        journal: Journal,
+        run_id: str,
+        store: str,
+        **options: Any,
     ) -> None:
         self._recorded = recorded
         self._store_url = store
         self._journal = journal
-        super().__init__(settings)
+        super().__init__(settings, **options)
         self.enter = journal.ending_with(self.enter)
         self.settings.on_models.append(self._record_models)
         self.settings.calling = journal.calling
@@ -193,7 +206,7 @@ class _RecordedVm(Vm):
         if store:
             usual = stores.settings
             stores.settings = StoreSettings(store, usual.durable)
-        stores.open = lambda url: self._record_store(open_store(url))
+        stores.open = lambda url: self._record_store(self._open_store(url))
         tasks = self.tasks
         tasks.idle = self._idle
         tasks.open_bridge = lambda scheduler, awaitable: RecordedLoop(scheduler, journal)
@@ -212,7 +225,8 @@ class _RecordedVm(Vm):
         """The event log: the project's, else in the store of the job, else the program's own."""
         log = log_of_project(vm)
         if _in_memory(log.store) and self._store_url:
-            log = StoreEventLog(open_store(self._store_url), now=lambda: self.world.clock.now())
+            opened = self._open_store(self._store_url)
+            log = StoreEventLog(opened, now=lambda: self.world.clock.now())
         if not _in_memory(log.store):
             self._kept_log = log.store
             log.store = self._record_store(log.store)
@@ -222,6 +236,9 @@ class _RecordedVm(Vm):
         """The store of the event log as it is; None for one in memory."""
         log_of(self)
         return self._kept_log
+
+    def _open_store(self, url: str) -> Store:
+        return open_store(url)
 
     def _record_store(self, store: Store) -> Store:
         """A store in memory is the program's own."""

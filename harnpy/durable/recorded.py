@@ -75,12 +75,12 @@ class RecordedWorld(World):
             real, journal = getattr(self.real, name), self._journal
             if name == "files":
                 part: object = RecordedFiles(real, journal, self._cwd)
+            elif name in self._parts:
+                part = self._parts[name](real, journal)
             elif name == "people":
                 part = RecordedPeople(real, journal, self.waits)
             elif name in _KINDS:
                 part = _Recorded(real, journal, _KINDS[name])
-            elif name in self._parts:
-                part = self._parts[name](real, journal)
             else:
                 part = real
             setattr(self, name, part)
@@ -181,7 +181,7 @@ def _is_fact(name: str) -> bool:
     return not is_setting and not is_secret_name(name)
 
 
-def _is_secret(name: str, value: str | None) -> bool:
+def is_secret(name: str, value: str | None) -> bool:
     """Return whether a variable's value is a secret or has one in it: a key, a URL with a password."""
     if not value:
         return False
@@ -207,7 +207,7 @@ class RecordedEnvironment:
         look: Callable[[], str | None] = lambda: self._environment.get(name)  # noqa: E731
         if not _is_fact(name):
             return look()
-        return self._journal.fact(f"variable/{name}", look, lambda value: not _is_secret(name, value))
+        return self._journal.fact(f"variable/{name}", look, lambda value: not is_secret(name, value))
 
     def all(self) -> Mapping[str, str]:
         found: Mapping[str, str] = self._environment.all()
@@ -455,7 +455,7 @@ class RecordedStreams:
         return self._journal.fact(f"isatty/{stream}", lambda: self._streams.isatty(stream))
 
 
-def _asked(
+def effect(
     kind: str,
     call: Callable[..., Any],
     journal: Journal,
@@ -483,7 +483,7 @@ class RecordedPeople(People):
         super().__init__()
         lasts = waits.last  # looked up each time: that is recorded, too
         if journal.fact("people", lambda: people.ask is not None or lasts):
-            self.ask = _asked(HUMAN, people.ask or waits.answer, journal)
+            self.ask = effect(HUMAN, people.ask or waits.answer, journal)
 
 
 class RecordedHost(Host):
@@ -493,7 +493,7 @@ class RecordedHost(Host):
         super().__init__()
         names = journal.fact("host/operations", lambda: sorted(host.operations))
         self.operations = {
-            name: _asked(HOST, _operation(host, name), journal, partial(_told_operation, name))
+            name: effect(HOST, _operation(host, name), journal, partial(_told_operation, name))
             for name in names
         }
         if journal.fact("host/bridge", lambda: host.bridge is not None):
@@ -517,7 +517,7 @@ class _RecordedBridge:
     def __init__(self, bridge: Any, journal: Journal) -> None:
         self._bridge = bridge
         self._journal = journal
-        self.call = _asked(HOST, lambda name, arguments: bridge.call(name, arguments), journal)
+        self.call = effect(HOST, lambda name, arguments: bridge.call(name, arguments), journal)
 
     def list(self) -> list[dict[str, Any]]:
         return self._journal.fact("host/tools", self._bridge.list)
@@ -542,7 +542,7 @@ class RecordedProvider:
     def __init__(self, provider: Provider, journal: Journal) -> None:
         self._provider = provider
         self._journal = journal
-        self.complete = _asked(MODEL, provider.complete, journal)
+        self.complete = effect(MODEL, provider.complete, journal)
 
     def stream(self, request: Request) -> _WholeReply:
         return _WholeReply(self.complete(request))

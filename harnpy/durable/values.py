@@ -40,8 +40,11 @@ class Unreadable(Exception):
     """A record that `encode` and `encode_error` haven't written, or not those of this version."""
 
 
-def encode(value: Any) -> Json:
-    """Return ``value`` as JSON that `decode` reads. Raises `Unrecordable`."""
+def encode(value: Any, *, utf8: bool = False) -> Json:
+    """Return ``value`` as JSON that `decode` reads. Raises `Unrecordable`.
+
+    ``utf8``: bytes that are text are written as text, which builds before tapes don't read.
+    """
     match value:
         case None | bool():
             return value
@@ -52,16 +55,17 @@ def encode(value: Any) -> Json:
         case float() if type(value) is float:
             return value if isfinite(value) else {"$float": repr(value)}
         case bytes():
-            return {"$bytes": _base64(value)}
+            text = _text_of(value) if utf8 else None
+            return {"$bytes": _base64(value)} if text is None else {"$utf8": text}
         case list() if type(value) is list:
-            return [encode(item) for item in value]
+            return [encode(item, utf8=utf8) for item in value]
         case dict() if type(value) is dict:
-            return _encode_dict(value)
+            return _encode_dict(value, utf8)
         case tuple() if type(value) is tuple:
-            return {"$tuple": [encode(item) for item in value]}
+            return {"$tuple": [encode(item, utf8=utf8) for item in value]}
         case set() | frozenset():
-            return {"$set": [encode(item) for item in sorted(value, key=repr)]}
-    return _encode_object(value)
+            return {"$set": [encode(item, utf8=utf8) for item in sorted(value, key=repr)]}
+    return _encode_object(value, utf8)
 
 
 def decode(written: Json) -> Any:
@@ -80,6 +84,8 @@ def decode(written: Json) -> Any:
             return int(inner) if kind == "$int" else float(inner)
         case "$bytes":
             return b64decode(inner)
+        case "$utf8":
+            return inner.encode()
         case "$tuple":
             return tuple(decode(item) for item in inner)
         case "$set":
@@ -131,18 +137,26 @@ def _is_text(value: str) -> bool:
     return "\0" not in value
 
 
+def _text_of(data: bytes) -> str | None:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if "\0" not in text else None
+
+
 def _base64(data: bytes) -> str:
     return b64encode(data).decode("ascii")
 
 
-def _encode_dict(value: dict[Any, Any]) -> Json:
+def _encode_dict(value: dict[Any, Any], utf8: bool) -> Json:
     plain = all(type(key) is str and _is_text(key) for key in value)
     if plain and not (len(value) == 1 and next(iter(value)).startswith("$")):
-        return {key: encode(item) for key, item in value.items()}
-    return {"$dict": [[encode(key), encode(item)] for key, item in value.items()]}
+        return {key: encode(item, utf8=utf8) for key, item in value.items()}
+    return {"$dict": [[encode(key), encode(item, utf8=utf8)] for key, item in value.items()]}
 
 
-def _encode_object(value: Any) -> Json:
+def _encode_object(value: Any, utf8: bool) -> Json:
     cls = type(value)
     if not _is_data(cls):
         raise Unrecordable(f"a {cls.__name__}")
@@ -153,7 +167,9 @@ def _encode_object(value: Any) -> Json:
     state = rest[0] if rest else None
     if made is not cls:  # `copyreg.__newobj__`, which is given the class
         arguments = arguments[1:]
-    return {"$object": [_name(cls), made is cls, encode(list(arguments)), encode(state)]}
+    return {
+        "$object": [_name(cls), made is cls, encode(list(arguments), utf8=utf8), encode(state, utf8=utf8)]
+    }
 
 
 def _decode_object(name: str, is_called: bool, arguments: Json, state: Json) -> Any:

@@ -43,6 +43,7 @@ Options:
   --skill-dir DIR         Add the skills in DIR; may be repeated.
   --llm-mock FILE         Answer all model calls from FILE, one fixture per line.
   --llm-mock-record FILE  Record the models' replies in FILE, for --llm-mock.
+  --record FILE           Record what the program sees of the outside, for `harnpy replay FILE`.
   --watch-agents          Show on stderr what the agents do while they work.
   --attended              Ask at the terminal when the program asks a person.
   --trust                 Trust the project this once, as HARN_TRUST=1 does.
@@ -88,6 +89,7 @@ _VALUES = {
     "--allow": "allow",
     "--llm-mock": "llm_mock",
     "--llm-mock-record": "llm_mock_record",
+    "--record": "record",
     "--skill-dir": "skill_dirs",
     "--memory": "memory",
     "--time": "time",
@@ -110,8 +112,8 @@ _OF_DURABLE = {
 }
 #: Options that hold for one process, so not for a run that goes on in another one.
 _NOT_DURABLE = (
-    "-e --deny --allow --limit --time --llm-mock --llm-mock-record --skill-dir --attended --trace --walk "
-    "--watch-agents"
+    "-e --deny --allow --limit --time --llm-mock --llm-mock-record --record --skill-dir --attended --trace "
+    "--walk --watch-agents"
 ).split()
 
 #: What --allow always allows.
@@ -138,6 +140,7 @@ class Options:
     time: float | None = None
     llm_mock: str | None = None
     llm_mock_record: str | None = None
+    record: str | None = None
     attended = debug = durable = trace = trust = walk = watch_agents = help = False
     #: The number of durable runs.
     run_id: str | None = None
@@ -289,6 +292,13 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
     world = _world(options)
     if stopping is not None:
         world.stopping = stopping
+    if options.record is not None:
+        from harnpy.tape import Recording, TapeError
+
+        try:
+            world = Recording(options.record, world)
+        except TapeError as error:
+            return _failed(error, options.debug)
     run = _instrumented(options, world)
     allow = None if options.allow is None else [*_names(options.allow), *_CORE.split()]
     evaluator = "walk" if options.walk else "compile"

@@ -566,11 +566,8 @@ def _say_all(lines: Iterable[str]) -> None:
     sys.stdout.flush()
 
 
-@click.command("replay", short_help="Show how a stored run went, stage by stage.")
-@click.argument("run")
-@html_option
 def replay(run: str, page: str | None) -> int:
-    """Show how a run went, given its file or id, and whether it passes its own fixture."""
+    """Print how a stored run went, given its file or id, and whether it passes its own fixture."""
     try:
         record = run_records.load(run)
     except MisuseError as error:

@@ -1,0 +1,233 @@
+"""The journal of a program on a tape: recorded, replayed, or continued live behind its records. Spec: 13 §3.
+
+Unlike that of a durable run it records what each effect was asked for, so that another program is told from
+the recorded one at the first effect that differs, and it shows again what was printed.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from harnpy.durable.journal import ENV, MODEL, OUTPUT, PIECE, TOOL, Ending, Journal
+from harnpy.tape.description import described, difference, kind_of
+from harnpy.tape.tapes import TapeError
+from harnpy.workflow.engines.contract import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from harnpy.llm.request import Request
+    from harnpy.tape.tapes import Tape, TapeWriter
+    from harnpy.vm.run.tasks import Task
+    from harnpy.workflow.engines.contract import Json
+    from harnpy.world import World
+
+    T = TypeVar("T")
+
+
+class TapeDiverged(TapeError):
+    """The program asks for something else than its tape has.
+
+    ``step`` is the effect's number, from 1; ``place`` is where the program is, " at file:line:column" or
+    empty; ``asked`` and ``recorded`` are the key and what was asked for, None where there is none.
+    """
+
+    def __init__(
+        self,
+        tape: str,
+        step: int,
+        place: str,
+        asked: tuple[str, Json] | None,
+        recorded: tuple[str, Json] | None,
+    ) -> None:
+        where = f"the program differs from {tape}{place}, at effect {step}"
+        super().__init__(f"{where}: {difference(asked, recorded)}")
+        self.tape = tape
+        self.step = step
+        self.place = place
+        self.asked = asked
+        self.recorded = recorded
+        self.expected = described(recorded)
+        self.found = described(asked)
+
+
+class Rules(NamedTuple):
+    """How a journal treats its records.
+
+    ``is_closed``: nothing happens that isn't recorded. ``may_part``: at the first effect that differs the
+    rest of the records is given up, and the program goes on live. ``compares``: whether what a model is asked
+    counts as a difference. ``compares_output``: whether what is printed does.
+    """
+
+    is_closed: bool = False
+    may_part: bool = False
+    compares: bool = True
+    compares_output: bool = True
+
+
+RECORDING = Rules()
+REPLAYING = Rules(is_closed=True)
+#: Behind a part of the records, which are those of the same program or of an edited one.
+BRANCHING = Rules(compares=False, compares_output=False)
+#: As far as an edited program asks models for the same.
+WATCHING = Rules(may_part=True, compares_output=False)
+
+
+class TapeRun:
+    """What the journal of a tape is given as its run: the records, and where new ones go."""
+
+    attempt = 1
+
+    def __init__(self, name: str, steps: Sequence[Step], writer: TapeWriter | None) -> None:
+        self.run_id = name
+        self.recorded = steps
+        self._writer = writer
+
+    def record(self, *steps: Step) -> None:
+        """Write the steps to the tape that is made, if one is."""
+        if self._writer is not None:
+            self._writer.write(steps)
+
+    def check(self) -> None:
+        """Do nothing: nobody else ends it."""
+
+    def on_end(self, call: Callable[[], None]) -> None:
+        """Do nothing: nobody else ends it."""
+
+
+class TapeJournal(Journal):
+    """``tape`` has the records, if there are any; new ones go to ``writer``, if there is one.
+
+    ``on_part`` is called with the difference when the program leaves its records, ``on_live`` when it goes
+    on without any.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        rules: Rules,
+        *,
+        tape: Tape | None = None,
+        steps: Sequence[Step] | None = None,
+        writer: TapeWriter | None = None,
+    ) -> None:
+        name = tape.path if tape is not None else writer.path if writer is not None else "tape"
+        given = (tape.steps if tape is not None else ()) if steps is None else steps
+        if not rules.compares_output:
+            given = [step for step in given if not step.key.endswith(f":{OUTPUT}")]
+        super().__init__(TapeRun(name, given, writer), world)  # type: ignore[arg-type]
+        self.compares = True
+        self.rules = rules
+        self.tape = name
+        self.may_have_happened = False
+        self.on_part: Callable[[TapeDiverged], object] = lambda difference: None
+        self.on_live: Callable[[], object] = lambda: None
+        #: Returns what is asked of a model in place of a request, given the key of the call.
+        self.change: Callable[[str, Request], Request] = lambda key, request: request
+        self._copies = writer is not None
+        self._is_live = False
+        self._is_whole = tape is None or tape.end is not None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing happens that isn't recorded."""
+        return self.rules.is_closed
+
+    @property
+    def is_live(self) -> bool:
+        """Whether an effect was had that has no record."""
+        return self._is_live
+
+    @property
+    def step(self) -> int:
+        """The number of records that were given out."""
+        return self._next
+
+    def changed(self, request: Request) -> Request:
+        """Return what is asked of a model in place of ``request``, which the running task is about to ask."""
+        return self.change(self._next_key(self._task(), MODEL), request)
+
+    def begin(self) -> None:
+        """The program begins. A tape that is made of another one has what that knew of the outside."""
+        self._has_begun = True
+        if self._copies:
+            self._held += [step for step in self._run.recorded if step.key.endswith(f":{ENV}")]
+
+    def _look_anew(self, name: str) -> None:
+        if self.is_closed:
+            raise self._parted((f"{name}:{ENV}", None), None, self._task())
+
+    def renews(self) -> bool:
+        """Return whether anything is done outside of the records."""
+        return not self.is_closed
+
+    def anew(self, key: str, asked: Json = None) -> None:
+        """An effect has no record. Raises `Ending` where nothing else may happen."""
+        if self.is_closed and not self.is_over:
+            raise self._parted((key, asked), None, self._task())
+        if not self._is_live:
+            self._is_live = True
+            self.on_live()
+
+    def _agrees(self, step: Step, asked: Json) -> bool:
+        if step.output.get("asked") == asked:
+            return True
+        return not self.rules.compares and step.key.endswith(_OF_MODELS)
+
+    def _part(self, asked: str, task: Task | None, step: Step, wanted: Json = None) -> None:
+        parted = self._parted((asked, wanted) if asked else None, step, task)
+        if not self.rules.may_part:
+            raise parted
+        self.ending, self.is_over = None, False
+        self.on_part(parted.error)  # type: ignore[arg-type]
+        del self._recorded[self._next :]
+
+    def _parted(self, asked: tuple[str, Json] | None, step: Step | None, task: Task | None) -> Ending:
+        """Return the end of a program that differs from its record ``step``; None: there is none."""
+        self._show_again()
+        self._printed, self._size = [], 0
+        recorded = None if step is None else (step.key, _asked_of(step))
+        number = effects_in(step for _, step in self._recorded[: self._next]) + 1
+        place = self.place(task)
+        if step is None and not self._is_whole:
+            error: TapeError = TapeError(
+                f"{self.tape} was cut off after effect {number - 1}: the program goes on{place}"
+            )
+        else:
+            error = TapeDiverged(self.tape, number, place, asked, recorded)
+        self.ending, self.is_over = Ending(error), True
+        return self.ending
+
+    def _advance(self, asked: Json = None) -> None:
+        _, step = self._recorded[self._next]
+        if self._copies:
+            output = step.output if asked is None else {**step.output, "asked": asked}
+            self._hold(Step(step.key, output))
+        super()._advance(asked)
+
+    def _awaits_output(self) -> bool:
+        return self.rules.compares_output and self.is_repeated()
+
+    def _show_again(self) -> None:
+        for write, text in self._printed:
+            write(text)
+
+    @contextmanager
+    def calling(self, tool: str, policy: str) -> Iterator[None]:
+        """A block in which an agent's tool runs: that it begins is an effect."""
+        self.at_once(TOOL, lambda: tool, lambda: tool)
+        yield
+
+
+def effects_in(steps: Iterable[Step]) -> int:
+    """Return how many of the steps are effects that the program asks for."""
+    return sum(kind_of(step.key) not in (ENV, OUTPUT) for step in steps)
+
+
+#: What comes of a model.
+_OF_MODELS = (f":{MODEL}", f":{PIECE}")
+
+
+def _asked_of(step: Step) -> Json:
+    return step.output.get("asked") if isinstance(step.output, dict) else step.output

@@ -1,0 +1,204 @@
+"""Calls of models on a tape: what is asked, the pieces of the reply as they come, the reply. Spec: 13 §3."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import fields, is_dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from harnpy.durable.journal import MODEL, PIECE
+from harnpy.durable.values import told
+from harnpy.llm.reply import Reply
+from harnpy.llm.request import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from harnpy.llm.providers import Provider
+    from harnpy.llm.request import Shown
+    from harnpy.tape.journal import TapeJournal
+    from harnpy.workflow.engines.contract import Json
+
+#: The most messages behind the last answer that are told one by one.
+_MOST_NEW: Final = 20
+#: What of a request isn't told: it follows from the rest, or is no data.
+_LEFT_OUT = frozenset(
+    "messages system tools segment price route experiment_note retried shown search transport style".split()
+)
+_BARE = Request([], None, "", "")
+#: The values of each part of a request that aren't worth telling.
+_USUAL = {each.name: (getattr(_BARE, each.name), None) for each in fields(Request)}
+_DIGESTS = msgspec.json.Encoder(order="deterministic", enc_hook=str)
+
+
+def told_request(request: Request) -> Json:
+    """Return what tells a request from others: its model, system prompt, tools and options, the messages
+    behind the model's last answer, and a digest of those before."""
+    messages = request.messages
+    first = len(messages)
+    while first > max(len(messages) - _MOST_NEW, 0) and messages[first - 1].get("role") != "assistant":
+        first -= 1
+    asked: dict[str, Json] = {"model": f"{request.provider}/{request.model}", "system": told(request.system)}
+    asked["messages"] = {
+        "count": len(messages),
+        "before": _digest(messages[:first]),
+        "new": [told(message) for message in messages[first:]],
+    }
+    if request.tools:
+        asked["tools"] = _digest(request.tools)
+    for name in request.__slots__:
+        value = getattr(request, name)
+        if name not in _LEFT_OUT and name not in ("provider", "model") and value not in _USUAL[name]:
+            asked[name] = _told(value)
+    return asked
+
+
+def _told(value: Any) -> Json:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _told(getattr(value, each.name)) for each in fields(value)}
+    return told(value)
+
+
+def _digest(value: Any) -> str:
+    return sha256(_DIGESTS.encode(value)).hexdigest()[:16]
+
+
+class TapedProvider:
+    """A provider whose calls are effects, a piece at a time where somebody watches the reply come."""
+
+    def __init__(self, provider: Provider, journal: TapeJournal, *, is_own: bool) -> None:
+        self._provider = provider
+        self._journal = journal
+        #: Whether it answers by what the program has told it: then it answers a replay, too.
+        self._is_own = is_own
+
+    async def complete(self, request: Request) -> Reply:
+        """Return the reply. The pieces of one that is watched are recorded as they come."""
+        request = self._journal.changed(request)
+        if self._is_own:
+            reply = await self._whole(request)
+            return self._journal.at_once(MODEL, lambda: reply, lambda: told_request(request))
+        shown = request.shown
+        asked = lambda: told_request(request)  # noqa: E731
+        if shown is None:
+            whole: Reply = await self._journal.waited(MODEL, lambda: self._whole(request), asked)
+            return whole
+        pieces = _Pieces(lambda collector: self._whole(replace(request, shown=collector)))
+        kind = MODEL
+        while True:
+            came = await self._journal.waited(kind, pieces.next, asked if kind == MODEL else None)
+            if isinstance(came, Reply):
+                return came
+            shown.piece(came)
+            kind = PIECE
+
+    async def _whole(self, request: Request) -> Reply:
+        answer = self._provider.complete(request)
+        return answer if isinstance(answer, Reply) else await answer
+
+    def stream(self, request: Request) -> _Stream:
+        """Return the pieces of the reply's text, as they come."""
+        request = self._journal.changed(request)
+        stream: Any = getattr(self._provider, "stream", None)
+        return _Stream(self._journal, request, lambda: stream(request))
+
+
+class _Pieces:
+    """What comes of a call, in the loop outside: the pieces that are shown, then the reply."""
+
+    def __init__(self, call: Callable[[Shown], Awaitable[Reply]]) -> None:
+        self._call = call
+        self._came: asyncio.Queue[str] = asyncio.Queue()
+        self._answer: asyncio.Future[Reply] | None = None
+
+    # It is what is told of the reply, in the place of whoever watches it in the program.
+    reports = True
+
+    def began(self, request: Request) -> None:
+        """Nothing is to be done: the program knows."""
+
+    def piece(self, text: str) -> None:
+        """Take the next piece."""
+        self._came.put_nowait(text)
+
+    def tell(self) -> None:
+        """Nothing is to be done: pieces are given out one by one."""
+
+    def ended(self, reply: Reply) -> None:
+        """Nothing is to be done: the reply is what the call returns."""
+
+    async def next(self) -> str | Reply:
+        """Return the next piece, or the reply behind the last one."""
+        if self._answer is None:
+            self._answer = asyncio.ensure_future(self._call(self))
+        piece = asyncio.ensure_future(self._came.get())
+        first: list[asyncio.Future[Any]] = [piece, self._answer]
+        try:
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            if not piece.done():
+                return await self._answer
+            return piece.result()
+        except asyncio.CancelledError:
+            self._answer.cancel()
+            raise
+        finally:
+            piece.cancel()
+
+
+class _Stream:
+    """The pieces of a reply's text."""
+
+    def __init__(self, journal: TapeJournal, request: Request, begin: Callable[[], Any]) -> None:
+        self._journal = journal
+        self._request = request
+        self._begin = begin
+        self._real: Any = None
+        self._kind = MODEL
+        self._known = Reply("", "", "", "", 0, 0)
+        self._text: list[str] = []
+
+    def __aiter__(self) -> _Stream:
+        return self
+
+    async def __anext__(self) -> str:
+        kind, self._kind = self._kind, PIECE
+        asked = None if kind == PIECE else lambda: told_request(self._request)
+        piece, known = await self._journal.waited(kind, self._next, asked)
+        if known is not None:
+            self._known = known
+        if piece is None:
+            raise StopAsyncIteration
+        self._text.append(piece)
+        return piece
+
+    async def _next(self) -> tuple[str | None, Reply | None]:
+        if self._real is None:
+            self._real = self._begin()
+        try:
+            return await anext(self._real), None
+        except StopAsyncIteration:
+            so_far = getattr(self._real, "so_far", None)
+            return None, None if so_far is None else so_far()
+
+    async def aclose(self) -> None:
+        """End the call; what is known of it by then is recorded."""
+        known: Reply | None = await self._journal.waited(PIECE, self._close)
+        self._known = known or self._known
+
+    async def _close(self) -> Reply | None:
+        if self._real is None:
+            return None
+        await self._real.aclose()
+        so_far = getattr(self._real, "so_far", None)
+        return None if so_far is None else so_far()
+
+    def so_far(self) -> Reply:
+        """Return the reply up to the last piece."""
+        request = self._request
+        known = self._known
+        if known.requested_model:
+            return known
+        return Reply("".join(self._text), request.model, request.provider, request.model, 0, 0)

@@ -1,0 +1,110 @@
+"""The parts of the world that a tape keeps otherwise than a durable run does. Spec: 13 §3.
+
+Everything is on the tape, settings too: a replay needs nothing of the machine that it happens on.
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING, Any, Final
+
+from harnpy.durable.journal import HUMAN
+from harnpy.durable.recorded import effect, is_secret
+from harnpy.formats.secrets.names import is_secret_name
+from harnpy.world.files import private_files
+from harnpy.world.host import People
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harnpy.tape.journal import TapeJournal
+    from harnpy.world.files import Files
+
+#: What a replay has for a secret.
+HIDDEN: Final = "<not on the tape>"
+
+
+class TapedEnvironment:
+    """Variables keep the values that they had when they were first asked for. Of a secret a tape only has
+    that it was there."""
+
+    def __init__(self, environment: Any, journal: TapeJournal) -> None:
+        self._environment = environment
+        self._journal = journal
+
+    def get(self, name: str) -> str | None:
+        environment = self._environment
+
+        def look() -> str | None:
+            value: str | None = environment.get(name)
+            return HIDDEN if value and (is_secret_name(name) or is_secret(name, value)) else value
+
+        known = self._journal.fact(f"variable/{name}", look)
+        if known != HIDDEN or self._journal.is_closed:
+            return known
+        secret: str | None = environment.get(name)
+        return secret
+
+    def all(self) -> Mapping[str, str]:
+        """Return what other programs inherit: in a replay, which starts none, nothing."""
+        found: Mapping[str, str] = {} if self._journal.is_closed else self._environment.all()
+        return found
+
+    def login_shell(self) -> str | None:
+        look: Callable[[], str | None] = self._environment.login_shell
+        return self._journal.fact("login_shell", look)
+
+
+class TapedPeople(People):
+    """Whether anybody can be asked is a fact of the run."""
+
+    def __init__(self, people: People, journal: TapeJournal) -> None:
+        super().__init__()
+        if journal.fact("people", lambda: people.ask is not None):
+            self.ask = effect(HUMAN, _answer(people), journal)
+
+
+def _answer(people: People) -> Callable[[dict[str, Any]], Any]:
+    def answer(request: dict[str, Any]) -> Any:
+        if people.ask is None:
+            raise OSError("nobody is there to be asked: `harnpy branch --attended` asks at the terminal")
+        return people.ask(request)
+
+    return answer
+
+
+#: What settings are read with.
+_LOOKS = frozenset("read_text read_bytes exists is_file is_dir list_dir entries real_path modified".split())
+
+
+class SettingsFiles:
+    """The files that settings are read from: what was there stays, also what wasn't."""
+
+    def __init__(self, files: Files, journal: TapeJournal, cwd: str) -> None:
+        self._files = files
+        self._journal = journal
+        self._cwd = cwd
+
+    def cwd(self) -> str:
+        return self._cwd
+
+    def private(self) -> SettingsFiles:
+        return SettingsFiles(private_files(self._files), self._journal, self._cwd)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            call, journal = getattr(self._files, name), self._journal
+            if name in _LOOKS:
+
+                def found(path, *args):
+                    place = path if os.path.isabs(path) else os.path.normpath(os.path.join(self._cwd, path))
+                    return journal.fact(f"file/{name}/{place}", lambda: call(place, *args))
+
+            else:
+
+                def found(*args, **options):
+                    return None if journal.is_closed else call(*args, **options)
+
+            setattr(self, name, found)
+            return found

@@ -1,0 +1,200 @@
+"""The file of a recorded run. Spec: 13 §2.
+
+The first line is the header, `{"harn_tape": 1, …}`, each further one a step, `["<key>", {…}]`: the records
+that a durable run of the program would have (10 §C19.1), and what each effect was asked for. The last line,
+`{"end": …}`, says how the program ended; a tape without one was cut off.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from harnpy.faults import MisuseError
+from harnpy.version import __version__
+from harnpy.workflow.engines.contract import Job, Step
+from harnpy.world.files import system_reason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import BinaryIO
+
+
+#: The layout that this version writes; those up to it are read.
+LAYOUT: Final = 1
+_BEGINNING = b'{"harn_tape":'
+
+#: How programs end.
+COMPLETED: Final = "completed"
+FAILED: Final = "failed"
+EXITED: Final = "exited"
+
+
+class TapeError(MisuseError):
+    """A tape can't be read or written, or a program can't be replayed from it. Nothing has changed."""
+
+
+class Origin(Struct, omit_defaults=True, frozen=True):
+    """What a branch was made of: the tape, the model call from which it is live, and what was changed."""
+
+    tape: str
+    call: int
+    changed: list[str] = []
+
+
+class Header(Struct, omit_defaults=True, frozen=True):
+    """``job`` is the program, as a durable run has it; ``made`` is in seconds since 1970."""
+
+    harn_tape: int
+    harnpy: str
+    job: Job
+    made: float
+    branch: Origin | None = None
+
+
+class End(Struct, omit_defaults=True, frozen=True):
+    """How the program ended: ``value`` is what it returned, as JSON, or its exit status; ``seconds`` is how
+    long it took."""
+
+    status: str
+    value: Any = None
+    error: str | None = None
+    seconds: float = 0.0
+
+
+class Tape(Struct, frozen=True):
+    """A recorded run. ``end`` is None for one that was cut off; ``path`` is the file."""
+
+    path: str
+    header: Header
+    steps: list[Step]
+    end: End | None
+
+    @property
+    def job(self) -> Job:
+        """The program that was recorded."""
+        return self.header.job
+
+
+def is_tape(path: str | os.PathLike[str]) -> bool:
+    """Return whether there is a file at ``path`` that begins as tapes do."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_BEGINNING)) == _BEGINNING
+    except OSError:
+        return False
+
+
+def read_tape(path: str | os.PathLike[str]) -> Tape:
+    """Return the tape in a file. A last line that is cut off is left out.
+
+    Raise `TapeError` for a file that can't be read, is no tape, has been damaged or has a newer layout.
+    """
+    path = os.fspath(path)
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise TapeError(f"{path} can't be read: {system_reason(error)}") from None
+    if not data.startswith(_BEGINNING):
+        raise TapeError(f"{path} is no tape: `harnpy run --record FILE.tape PROGRAM` makes one")
+    lines = data.split(b"\n")
+    lines.pop()  # nothing, or a line that is cut off
+    if not lines:
+        raise TapeError(f"{path} is cut off within its first line: record the run again")
+    header = _read_header(path, lines[0])
+    steps: list[Step] = []
+    end: End | None = None
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            if end is not None:
+                raise ValueError
+            if line.startswith(b"["):
+                steps.append(msgspec.json.decode(line, type=Step))
+            else:
+                end = msgspec.json.decode(line, type=_Last).end
+        except (ValueError, RecursionError):
+            raise TapeError(f"{path} is damaged at line {number}: record the run again") from None
+    return Tape(path, header, steps, end)
+
+
+class _Last(Struct):
+    end: End
+
+
+def _read_header(path: str, line: bytes) -> Header:
+    try:
+        header = msgspec.json.decode(line, type=Header)
+    except (ValueError, RecursionError):
+        header = None
+    layout = header.harn_tape if header is not None else _layout(line)
+    if layout > LAYOUT:
+        raise TapeError(
+            f"{path} was made by a newer harnpy: it has the layout {layout}, this is {__version__} and reads "
+            f"layouts up to {LAYOUT}"
+        )
+    if header is None or layout < 1:
+        raise TapeError(f"{path} is damaged at line 1: record the run again")
+    return header
+
+
+def _layout(line: bytes) -> int:
+    digits = line[len(_BEGINNING) :].partition(b",")[0].strip()
+    return int(digits) if digits.isdigit() and len(digits) < 9 else 0
+
+
+class TapeWriter:
+    """Writes a tape. Its file has the name ``<path>.partial`` until it ends, so that a former tape stays
+    until there is a whole new one.
+
+    Raises `TapeError` when the file can't be written, or another file than a tape is at ``path``.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._partial = f"{self.path}.partial"
+        self._file: BinaryIO | None = None
+        if os.path.lexists(self.path) and not is_tape(self.path):
+            raise TapeError(f"{self.path} is there already, and is no tape: choose another name")
+
+    def begin(self, header: Header) -> None:
+        """Write the header."""
+        try:
+            descriptor = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            self._file = open(descriptor, "wb", buffering=0)  # noqa: SIM115 - `end` closes it
+        except OSError as error:
+            raise self._failure(error) from None
+        self._write([msgspec.json.encode(header)])
+
+    def write(self, steps: Sequence[Step]) -> None:
+        """Append the steps. They survive the end of the process."""
+        self._write([_LINES.encode(step) for step in steps])
+
+    def end(self, end: End) -> None:
+        """Write how the program ended, and give the file its name."""
+        self._write([msgspec.json.encode(_Last(end))])
+        assert self._file is not None
+        self._file.close()
+        self._file = None
+        try:
+            os.replace(self._partial, self.path)
+        except OSError as error:
+            raise self._failure(error) from None
+
+    def _write(self, lines: list[bytes]) -> None:
+        assert self._file is not None, "the header is written first"
+        data = memoryview(b"\n".join(lines) + b"\n")
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError as error:
+            raise self._failure(error) from None
+
+    def _failure(self, error: OSError) -> TapeError:
+        return TapeError(f"the tape {self._partial} can't be written: {system_reason(error)}")
+
+
+_LINES = msgspec.json.Encoder()

@@ -1,0 +1,80 @@
+"""The worlds of recorded and replayed programs, for a Vm: `Vm(world=Recording("run.tape"))`. Spec: 13 §4."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from harnpy.tape.journal import RECORDING, REPLAYING, Rules
+from harnpy.tape.tapes import Tape, TapeWriter, read_tape
+from harnpy.world import World
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Sequence
+
+    from harnpy.tape.journal import TapeJournal
+    from harnpy.tape.tapes import Origin
+    from harnpy.vm.vm import Vm
+    from harnpy.workflow.engines.contract import Step
+
+
+class TapedWorld(World):
+    """``real``, by the rules of a tape: the base of the others. One program runs in it."""
+
+    rules: Rules
+
+    def __init__(
+        self,
+        real: World | None = None,
+        *,
+        tape: Tape | None = None,
+        steps: Sequence[Step] | None = None,
+        writer: TapeWriter | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        super().__init__()
+        self.real = World() if real is None else real
+        self.tape = tape
+        #: The records to begin with: by default all of the tape's.
+        self.steps = steps
+        self.writer = writer
+        self.origin = origin
+        #: Called with the journal and the Vm before the program begins.
+        self.on_begin: list[Callable[[TapeJournal, Any], object]] = []
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.real, name)
+
+    def vm_class(self) -> type[Vm]:
+        """Return the class of the Vm whose programs see this world."""
+        vm: type[Vm] = import_module("harnpy.tape.vm").TapedVm
+        return vm
+
+
+class Recording(TapedWorld):
+    """Writes what a program sees of the real world to the tape at ``path``.
+
+    The tape has its name once the program has ended, and is called ``<path>.partial`` until then. Raises
+    `TapeError` when something else than a tape is at ``path``. Spec: 13 §4.
+    """
+
+    rules = RECORDING
+
+    def __init__(self, path: str | os.PathLike[str], real: World | None = None) -> None:
+        super().__init__(real, writer=TapeWriter(path))
+
+
+class Replaying(TapedWorld):
+    """Shows a program what is on a tape, and touches nothing outside but the streams that it prints to.
+
+    Raises `TapeError` when the tape can't be read. What the program does otherwise than its tape says raises
+    `TapeDiverged`. Spec: 13 §4.
+    """
+
+    rules = REPLAYING
+
+    def __init__(self, tape: Tape | str | os.PathLike[str], real: World | None = None) -> None:
+        super().__init__(real, tape=tape if isinstance(tape, Tape) else read_tape(tape))
