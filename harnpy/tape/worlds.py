@@ -6,7 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from harnpy.tape.journal import RECORDING, REPLAYING, Rules
-from harnpy.tape.tapes import Tape, TapeWriter, read_tape
+from harnpy.tape.tapes import Tape, TapeError, TapeWriter, read_tape
+from harnpy.workflow.engines.contract import PROGRAM
 from harnpy.world import World
 
 if TYPE_CHECKING:
@@ -77,4 +78,10 @@ class Replaying(TapedWorld):
     rules = REPLAYING
 
     def __init__(self, tape: Tape | str | os.PathLike[str], real: World | None = None) -> None:
-        super().__init__(real, tape=tape if isinstance(tape, Tape) else read_tape(tape))
+        tape = tape if isinstance(tape, Tape) else read_tape(tape)
+        if tape.job.kind != PROGRAM:
+            raise TapeError(
+                f"{tape.path} is the tape of a Python program: run that with `runtime(replay=...)`, "
+                "docs/time-machine.md shows how"
+            )
+        super().__init__(real, tape=tape)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from harnpy.agent.factory.build import Capability
-    from harnpy.agent.factory.runner import LoopRunner, Pools
+    from harnpy.agent.factory.runner import LoopRunner, Pools, TurnConnections, TurnTasks
     from harnpy.agent.rules.gate import Ask
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.skills import FoundSkill
@@ -212,13 +212,12 @@ class LoopFactory(AgentFactory):
         self.check(definition)
         world, call = self._world, session.caller
         tasks = TurnTasks(call, world)
-        build = AgentBuild(definition, session, world, tasks)
+        build = self._build(definition, session, tasks)
         for each in self.tools:
             build.add_tool(each)
         for capability in (*self.capabilities.of(definition.capabilities), *self._more):
             capability(build)
-        models = self._models
-        models = models.beside(tasks, TurnConnections(call, models, tasks, self._pools))
+        models = self._models_beside(tasks, TurnConnections(call, self._models, tasks, self._pools))
         sessions = SessionRegistry(world=world)
         sessions.admit(session)
         if self._events is not None:
@@ -228,3 +227,10 @@ class LoopFactory(AgentFactory):
         runtime = Runtime(models, sessions, tasks, hooks=build.hooks, found_skills=skills)
         runtime.ask = asker(runtime, session)
         return LoopRunner(build, runtime, options, f"agent '{definition.name}'")
+
+    def _build(self, definition: AgentDef, session: Txn, tasks: TurnTasks) -> AgentBuild:
+        return AgentBuild(definition, session, self._world, tasks)
+
+    def _models_beside(self, tasks: TurnTasks, connections: TurnConnections) -> Models:
+        """Return the models for one turn."""
+        return self._models.beside(tasks, connections)

@@ -44,9 +44,10 @@ def replay(run: str, file: str | None, page: str | None) -> int:
 
     try:
         tape = read_tape(run)
+        world = Replaying(tape)
     except TapeError as error:
         return _failed(error)
-    return perform(Replaying(tape), tape, file)
+    return perform(world, tape, file)
 
 
 def perform(world: TapedWorld, tape: Tape, file: str | None = None) -> int:
