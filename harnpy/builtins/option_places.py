@@ -19,7 +19,7 @@ _PLACES: Mapping[int, str] = {
     "llm_rate_limit llm_pick_model llm_healthcheck transcript_fork transcript_summarize transcript_compact "
     "transcript_auto_compact http_server_request http_server_test http_server_listen http_server_serve "
     "sse_server_send http_response_text http_response_json http_response_bytes http_get http_delete "
-    "http_stream_open websocket_connect",
+    "http_stream_open websocket_connect eval_pack_run",
     2: "agent_loop waitpoint_complete llm_call llm_call_safe llm_call_structured llm_call_structured_safe "
     "llm_call_structured_result llm_stream with_rate_limit http_post http_put http_patch http_request "
     "http_download http_mock sse_connect websocket_send",

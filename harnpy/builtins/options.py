@@ -75,6 +75,7 @@ _AGENTS: Mapping[str, OptionTable] = {
     "workflow_execute": workflows.RUN,
     "assemble_context": workflows.ASSEMBLE,
     "workflow.update": workflows.UPDATE,
+    "eval_pack_run": workflows.EVALUATE,
     "transcript_fork": workflows.FORK,
     "transcript_summarize": workflows.SUMMARIZE,
     "transcript_compact": workflows.COMPACT,

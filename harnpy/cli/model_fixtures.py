@@ -15,17 +15,26 @@ from harnpy.cli.console import complain, paint
 from harnpy.formats.json import parse_json
 from harnpy.llm.call import Models
 from harnpy.llm.errors import FixtureError
-from harnpy.llm.providers.mock import FixtureRecording, read_fixtures
+from harnpy.llm.providers.mock import Fixture, FixtureRecording, read_fixtures
 from harnpy.world.files import plain_reason
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.world.files import Files
+
+
+def load_fixtures(path: str, files: Files) -> list[Fixture]:
+    """Return the fixtures in a file. Raises `FixtureError`."""
+    try:
+        text = files.read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise FixtureError(f"failed to read {path}: {_reason(error)}") from error
+    return read_fixtures(text, path, parse_json)
 
 
 def replay(vm: Vm, path: str) -> None:
     """Answer every model call of the program from the fixtures in a file. Raises `FixtureError`."""
-    try:
-        text = vm.unguarded.files.read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise FixtureError(f"failed to read {path}: {_reason(error)}") from error
-    fixtures = read_fixtures(text, path, parse_json)
+    fixtures = load_fixtures(path, vm.unguarded.files)
     vm.settings.on_models.append(lambda models: models.mock.replay(fixtures))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ from harnpy.world import World
 from harnpy.world.egress import environment_egress
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from harnpy.llm.call_options import Caps
     from harnpy.llm.providers import Provider
@@ -320,6 +321,18 @@ class Models:
                 '\nIf it takes no tools, offer them as text: tool_format: "text" in the options, or in '
                 f"{self.config.manifest}:\n\n{row}"
             )
+
+
+@contextmanager
+def models_alone(world: World, directory: Callable[[], str] | None = None) -> Iterator[Models]:
+    """The models of a caller that runs no program: it waits in its own thread, and closes them at the end."""
+    waiting = Blocking(world.clock)
+    models = Models(world, waiting, directory=directory)
+    try:
+        yield models
+    finally:
+        waiting.wait(models.connections.aclose())
+        waiting.close()
 
 
 def in_span(spans: Spans, request: Request, attempt: Callable[[], Reply]) -> Reply:

@@ -6,6 +6,7 @@ Spec: 08 §8.2–8.3, §8.7.
 from __future__ import annotations
 
 import os.path
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 
 from harnpy.faults import MisuseError
@@ -13,14 +14,16 @@ from harnpy.formats.dicts import Dict, errors_after, read_toml
 from harnpy.formats.json import parse_json
 from harnpy.formats.shapes import fields_of, read
 from harnpy.workflow import friction as friction
+from harnpy.workflow.judge import Judgement, Limits, Usage, judgement
 from harnpy.workflow.records.differences import baseline_failure, run_diff
 from harnpy.workflow.records.record import derive_run, normalised_run, read_run
 from harnpy.workflow.records.record_files import load_run, names_its_file, read_document
 from harnpy.workflow.records.replay_fixture import evaluate_fixture, fixture_of, read_fixture
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from harnpy.llm.call import Models
     from harnpy.workflow.records.record_shapes import ReplayFixture, RunRecord
     from harnpy.world import World
 
@@ -297,26 +300,42 @@ _JUDGED = ("llm-judge", "llm-as-judge", "judge")
 
 
 class Verdict(NamedTuple):
-    """``failures`` count against a run, ``warnings`` don't."""
+    """``failures`` count against a run, ``warnings`` don't. ``share`` is the run's score from 0 to 1, None
+    where the rubric gave none; ``judgement`` is what its judge said, if it has one."""
 
     failures: list[str]
     warnings: list[str]
+    share: float | None = None
+    judgement: Judgement | None = None
 
 
-def apply_rubric(rubric: Rubric, run: RunRecord | None, severity: str) -> Verdict:
+def is_judged(rubric: Rubric) -> bool:
+    """Return whether a model judges by the rubric."""
+    return _dashed(rubric["kind"]) in _JUDGED
+
+
+def apply_rubric(
+    rubric: Rubric, run: RunRecord | None, severity: str, judged: Callable[[Rubric], Judgement] | None = None
+) -> Verdict:
     """Judge a run by a rubric. ``run`` is None for a case without one.
 
-    ``severity`` is the case's, for rubrics without their own.
+    ``severity`` is the case's, for rubrics without their own; ``judged`` asks the model that a rubric needs,
+    None where none is to be asked.
     """
     name, kind = f"rubric '{rubric['id']}'", _dashed(rubric["kind"])
-    if kind in _LOCAL:
-        found = [*_assertion_failures(rubric, run, name)]
-        return Verdict(found + ([*threshold_failures(rubric["thresholds"], run)] if run else []), [])
-    if kind not in _JUDGED:
+    if kind not in (*_LOCAL, *_JUDGED):
         return Verdict([], [f"{name} has unknown kind '{rubric['kind']}' and was not run locally"])
-    text = f"{name} requires an external LLM judge and was not run locally"
-    blocking = severity_of(rubric["thresholds"]["severity"], severity) == BLOCKING
-    return Verdict([text], []) if blocking else Verdict([], [text])
+    found = [*_assertion_failures(rubric, run, name)]
+    found += threshold_failures(rubric["thresholds"], run) if run else []
+    if kind in _LOCAL:
+        return Verdict(found, [], 0.0 if found else 1.0)
+    opinion = None if judged is None else judged(rubric)
+    text = "requires an external LLM judge and was not run locally" if opinion is None else opinion.failure
+    told = [] if text is None else [f"{name} {text}"]
+    share = None if opinion is None else opinion.share
+    if severity_of(rubric["thresholds"]["severity"], severity) == BLOCKING:
+        return Verdict(found + told, [], share, opinion)
+    return Verdict(found, told, share, opinion)
 
 
 def _assertion_failures(rubric: Rubric, run: RunRecord | None, name: str) -> Iterator[str]:
@@ -439,11 +458,15 @@ class PackSources:
 # Running an eval pack: judging every case, and the report. Spec: 08 §8.7 "Run".
 
 
-def run_pack(pack: EvalPack, world: World) -> Dict:
-    """Return the report on a normalised manifest's cases. Raise `MisuseError` for what can't be judged."""
+def run_pack(pack: EvalPack, world: World, models: Models | None = None) -> Dict:
+    """Return the report on a normalised manifest's cases. Raise `MisuseError` for what can't be judged.
+
+    ``models`` are the judges of rubrics that need one; None leaves those rubrics out, which the report says.
+    """
     sources = PackSources(pack, world)
     numbered = enumerate(pack["cases"], 1)
-    cases = [_Case(pack, case, number, sources, world).report() for number, case in numbered]
+    judged = [_Case(pack, case, number, sources, world, models) for number, case in numbered]
+    cases = [case.report() for case in judged]
     passed = sum(case["pass"] for case in cases)
     blocking = sum(case["blocking"] and bool(case["failures"]) for case in cases)
     return {
@@ -455,18 +478,75 @@ def run_pack(pack: EvalPack, world: World) -> Dict:
         "blocking_failed": blocking,
         "warning_failed": sum(bool(case["warnings"]) for case in cases),
         "informational_failed": sum(bool(case["informational"]) for case in cases),
+        "usage": _used(found for case in judged for found in case.judgements)._asdict(),
         "cases": cases,
     }
+
+
+class JudgeScore(NamedTuple):
+    """The scores that a pack's rubrics give one run, together.
+
+    ``score`` is their mean from 0 to 1: a judge's score as a part of its scale, and 1 or 0 for a rubric that
+    only asserts. It is None as soon as one rubric gave none, because its judge failed or its kind is unknown.
+    ``reason`` says what failed, and why the judges decided as they did.
+    """
+
+    score: float | None
+    passed: bool
+    reason: str
+    usage: Usage
+    judgements: tuple[Judgement, ...]
+
+
+def judge_run(pack: EvalPack, case: Case | None, run: RunRecord | str, models: Models) -> JudgeScore:
+    """Judge a run by the rubrics and thresholds of a case, or by all rubrics of the pack.
+
+    The run stands in for the case's own; a text is the visible text of a run without anything else. Raise
+    `MisuseError` for a pack without rubrics.
+    """
+    world = models.world
+    if case is None:
+        names = [rubric["id"] for rubric in pack["rubrics"] if rubric["id"]]
+        case = read(Case, {"rubrics": names})
+    if not case["rubrics"]:
+        raise MisuseError(f"eval pack '{pack['id']}' has no rubric to judge by")
+    if isinstance(run, str):
+        run = normalised_run({"stages": [{"node_id": "run", "visible_text": run}]}, world)
+    judging = _Case(pack, case, 1, PackSources(pack, world), world, models)
+    judging.hold(run)
+    shares = [share for share in judging.shares if share is not None]
+    all_there = bool(shares) and len(shares) == len(judging.shares)
+    reasons = [f"{found.rubric}: {found.reason}" for found in judging.judgements if found.passed]
+    return JudgeScore(
+        sum(shares) / len(shares) if all_there else None,
+        not judging.failures,
+        "; ".join(judging.failures + judging.warnings + reasons),
+        _used(judging.judgements),
+        tuple(judging.judgements),
+    )
+
+
+def _used(judgements: Iterable[Judgement]) -> Usage:
+    return reduce(lambda used, found: used.plus(found.usage), judgements, Usage())
 
 
 class _Case:
     """One case while it is judged."""
 
-    def __init__(self, pack: EvalPack, case: Case, number: int, sources: PackSources, world: World) -> None:
+    def __init__(
+        self,
+        pack: EvalPack,
+        case: Case,
+        number: int,
+        sources: PackSources,
+        world: World,
+        models: Models | None = None,
+    ) -> None:
         self.pack = pack
         self.case = case
         self.sources = sources
         self.world = world
+        self.models = models
         self.id = case["id"] or f"case_{number}"
         defaults = pack["defaults"]
         self.severity = severity_of(
@@ -477,6 +557,8 @@ class _Case:
         )
         self.failures: list[str] = []
         self.warnings: list[str] = []
+        self.shares: list[float | None] = []
+        self.judgements: list[Judgement] = []
 
     def report(self) -> Dict:
         events = self.case["friction_events"]
@@ -495,6 +577,7 @@ class _Case:
             "failures": self.failures if blocking else [],
             "warnings": lesser[WARNING],
             "informational": lesser[INFORMATIONAL],
+            "judgements": [found.as_dict() for found in self.judgements],
         }
 
     def judge_run(self) -> Dict:
@@ -504,8 +587,7 @@ class _Case:
         run, path = self.sources.run(name)
         replayed = evaluate_fixture(run, self.replay_fixture(run))
         self.failures += replayed["failures"]
-        for limits in (self.pack["defaults"]["thresholds"], self.case["thresholds"]):
-            self.failures += threshold_failures(limits, run)
+        self.hold_thresholds(run)
         comparison = self.compare(run)
         self.apply_rubrics(run)
         return {
@@ -515,6 +597,15 @@ class _Case:
             "stage_count": replayed["stage_count"],
             "comparison": comparison,
         }
+
+    def hold(self, run: RunRecord) -> None:
+        """Judge any run by the thresholds and the rubrics."""
+        self.hold_thresholds(run)
+        self.apply_rubrics(run)
+
+    def hold_thresholds(self, run: RunRecord) -> None:
+        for limits in (self.pack["defaults"]["thresholds"], self.case["thresholds"]):
+            self.failures += threshold_failures(limits, run)
 
     def replay_fixture(self, run: RunRecord) -> ReplayFixture:
         """Return the given fixture, else the run's own."""
@@ -537,9 +628,28 @@ class _Case:
             if name not in known:
                 self.failures.append(f"case references unknown rubric '{name}'")
                 continue
-            verdict = apply_rubric(known[name], run, self.severity)
+            models = self.models
+            judged = None if models is None else partial(self.judgement, run=run, models=models)
+            verdict = apply_rubric(known[name], run, self.severity, judged)
             self.failures += verdict.failures
             self.warnings += verdict.warnings
+            self.shares.append(verdict.share)
+            self.judgements += [] if verdict.judgement is None else [verdict.judgement]
+
+    def judgement(self, rubric: Rubric, run: RunRecord | None, models: Models) -> Judgement:
+        """Ask the judge of a rubric."""
+        pack, defaults = self.pack, self.pack["defaults"]
+        given = [rubric["thresholds"], self.case["thresholds"], defaults["thresholds"]]
+        scores = (each["min_score"] for each in given if each["min_score"] is not None)
+        confidences = (each["min_confidence"] for each in given if each["min_confidence"] is not None)
+        return judgement(
+            rubric["id"],
+            [rubric["description"], rubric["prompt"]],
+            [defaults["judge"], pack["judge"], rubric["judge"]],
+            Limits(next(scores, None), next(confidences, None)),
+            run,
+            models,
+        )
 
     def judge_friction(self, events: str) -> Dict:
         """Judge a case about friction events: do they suggest the right context packs? (08 §8.8)"""

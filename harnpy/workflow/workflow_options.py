@@ -1,7 +1,7 @@
-"""The options of runs, of a context's assembly and of compacting transcripts, as programs may write them.
+"""The options of runs, evaluations, the assembly of a context and compacting, as programs may write them.
 
 Every builtin with options loads these tables, so they stand apart from what reads them
-(`execution.run_options`, `context_assembly`). Spec: 08 §2.4, §4.7, §4.8, §5.5, §7.1, §10.
+(`execution.run_options`, `context_assembly`). Spec: 08 §2.4, §4.7, §4.8, §5.5, §7.1, §8.7, §10.
 """
 
 from __future__ import annotations
@@ -70,6 +70,8 @@ FORK = OptionTable("""
     retain_messages: bool = true — whether the messages stay
     retain_summary: bool = true — whether the summary does
 """)
+
+EVALUATE = OptionTable("judge: bool = true — whether rubrics of the kind llm-judge ask a model")
 
 UPDATE = OptionTable("timeout_ms: int = 30000 — how long to wait for the response")
 

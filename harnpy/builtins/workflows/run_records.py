@@ -8,6 +8,9 @@ from harnpy.agent.people import KINDS, QUESTION, history, questions
 from harnpy.builtins.bridge.callables import callables_within
 from harnpy.builtins.bridge.live_event_log import log_of
 from harnpy.builtins.bridge.live_sessions import sessions_of
+from harnpy.builtins.live_models import models_of
+from harnpy.builtins.options import check_options
+from harnpy.formats.dicts import Options
 from harnpy.formats.json import parse_json
 from harnpy.vm.declare import ABSENT, builtin, require
 from harnpy.vm.declare import builtin as declare
@@ -24,6 +27,7 @@ from harnpy.workflow.records.differences import run_diff
 from harnpy.workflow.records.record import normalised_run
 from harnpy.workflow.records.record_files import load_run_tree as load_tree
 from harnpy.workflow.records.replay_fixture import evaluate_fixture, fixture_of, read_fixture
+from harnpy.workflow.workflow_options import EVALUATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -231,16 +235,20 @@ def eval_pack_manifest(vm: Vm, manifest: Value = None) -> EvalPack:
     return normalised_pack(_given_manifest("eval_pack_manifest", manifest), sessions_of(vm).world)
 
 
-@builtin("eval_pack_run(manifest: dict) -> dict", family="records")
-def eval_pack_run(vm: Vm, manifest: Value = None) -> Dict:
+@builtin("eval_pack_run(manifest: dict, options?: dict) -> dict", family="records")
+def eval_pack_run(vm: Vm, manifest: Value = None, options: Value = None) -> Dict:
     """Judge the cases of an eval pack; return a report with a verdict, failures and warnings for each.
+
+    Rubrics of the kind `llm-judge` ask a model, unless `judge` is false.
 
     Example:
         let pack = {fixtures: [{id: "first", inline: {id: "run_1"}}], cases: [{run: "first"}]}
         eval_pack_run(pack).pass  // true
     """
     world, given = sessions_of(vm).world, _given_manifest("eval_pack_run", manifest)
-    return run_pack(normalised_pack(callables_within(vm, given), world), world)
+    check_options(vm, "eval_pack_run", options)
+    models = models_of(vm) if Options(options).flag("judge", EVALUATE.default("judge")) else None
+    return run_pack(normalised_pack(callables_within(vm, given), world), world, models)
 
 
 def _given_manifest(caller: str, manifest: Value) -> Value:

@@ -112,8 +112,7 @@ def command(model: str | None, provider: str | None, online: bool, as_json: bool
 
 def setup(world: World, online: bool) -> Iterator[Finding]:
     """Yield what is set up: versions, models and their keys, the project, places on disk."""
-    from harnpy.llm.call import Models
-    from harnpy.llm.waiting import Blocking
+    from harnpy.llm.call import models_alone
     from harnpy.version import __version__
 
     python = ".".join(map(str, sys.version_info[:3]))
@@ -121,13 +120,8 @@ def setup(world: World, online: bool) -> Iterator[Finding]:
     yield Finding("OK", "python", f"{python}, {sys.executable}")
     yield from _extras()
     yield _project(world)
-    waiting = Blocking(world.clock)
-    models = Models(world, waiting)
-    try:
+    with models_alone(world) as models:
         yield from _models(models, online)
-    finally:
-        waiting.wait(models.connections.aclose())
-        waiting.close()
     yield _cache()
     yield _store(world, online)
 
@@ -282,16 +276,10 @@ def _store(world: World, online: bool) -> Finding:
 
 def findings(world: World, named: dict[str, Any]) -> Iterator[Finding]:
     """Yield what is found out about a model, in the order in which it is."""
-    from harnpy.llm.call import Models
-    from harnpy.llm.waiting import Blocking
+    from harnpy.llm.call import models_alone
 
-    waiting = Blocking(world.clock)
-    models = Models(world, waiting)
-    try:
+    with models_alone(world) as models:
         yield from _findings(models, named)
-    finally:
-        waiting.wait(models.connections.aclose())
-        waiting.close()
 
 
 def _findings(models: Models, named: dict[str, Any]) -> Iterator[Finding]:

@@ -21,13 +21,15 @@ from harnpy.cli import FAILED, OK, console, run_records
 from harnpy.cli.command_options import html_option, trust_option, write_page
 from harnpy.cli.commands.run import exit_status
 from harnpy.cli.console import complain, harmless, one_line, paint, say
-from harnpy.cli.model_fixtures import replay
+from harnpy.cli.model_fixtures import load_fixtures, replay
 from harnpy.cli.project_setup import bind_project, require_trust
 from harnpy.cli.run_records import difference, refused
 from harnpy.faults import MisuseError, OptionError
 from harnpy.formats.dicts import Dict
 from harnpy.formats.json import parse_json
 from harnpy.formats.manifest import manifest_of
+from harnpy.llm.call import models_alone
+from harnpy.llm.errors import FixtureError
 from harnpy.llm.experiments import VARIABLE, read_experiment
 from harnpy.project import MANIFEST, project_root
 from harnpy.vm.errors import ExitRequest
@@ -81,6 +83,19 @@ def _pack(report: Dict) -> Iterator[str]:
         yield from _details(case)
         yield from (f"  warning: {harmless(text)}" for text in case["warnings"])
         yield from (f"  info: {harmless(text)}" for text in case["informational"])
+        yield from (_opinion(found) for found in case["judgements"] if found["pass"])
+    used = report["usage"]
+    if used["calls"]:
+        calls = "1 call" if used["calls"] == 1 else f"{used['calls']} calls"
+        tokens = f"{used['input_tokens']} + {used['output_tokens']} tokens"
+        unpriced = f", without {used['unpriced']} of unknown price" if used["unpriced"] else ""
+        yield f"Judges: {calls}, {tokens}, ${used['cost_usd']:.6f}{unpriced}"
+
+
+def _opinion(found: Dict) -> str:
+    """Say what a judge thought of a run that passed; a failure says it itself."""
+    reached = f"{found['score']:g} ({found['threshold']:g} passes)"
+    return f"  rubric '{one_line(found['rubric'])}' scored {reached}: {one_line(found['reason'])}"
 
 
 def _name(case: Dict, label: str) -> str:
@@ -191,9 +206,13 @@ def _world(out: Callable[[str], object], spec: str | None) -> World:
 
 
 #: What each option is for.
-_APPLIES_TO = {"--compare": "record"} | dict.fromkeys(
-    ("--structural-experiment", "--llm-mock", "ARGS"), "program"
-)
+_APPLIES_TO = {
+    "--compare": ("record",),
+    "--structural-experiment": ("program",),
+    "--llm-mock": ("program", "pack"),
+    "--no-judge": ("pack",),
+    "ARGS": ("program",),
+}
 
 
 @click.command("eval", short_help="Judge runs: a record, a directory of them, a suite, an eval pack.")
@@ -203,7 +222,8 @@ _APPLIES_TO = {"--compare": "record"} | dict.fromkeys(
 @click.option(
     "--structural-experiment", "spec", metavar="SPEC", help="For a program: also run it with this experiment."
 )
-@click.option("--llm-mock", metavar="FILE", help="For a program: answer all model calls from FILE.")
+@click.option("--llm-mock", metavar="FILE", help="Program, pack: answer all model calls from FILE.")
+@click.option("--no-judge", is_flag=True, help="For a pack: ask no models; rubrics that need one don't run.")
 @html_option
 @trust_option
 @click.pass_context
@@ -214,6 +234,7 @@ def command(
     compare: str | None,
     spec: str | None,
     llm_mock: str | None,
+    no_judge: bool,
     page: str | None,
 ) -> int:
     """Judge PATH; the exit status is 1 if a blocking check fails.
@@ -222,9 +243,16 @@ def command(
     --structural-experiment a program; the arguments after `--` are its `argv`.
     """
     kind = _kind(path)
-    given = {"--compare": compare, "--structural-experiment": spec, "--llm-mock": llm_mock, "ARGS": args}
-    for option, wanted in _APPLIES_TO.items():
-        if given[option] and kind != wanted:
+    given = {
+        "--compare": compare,
+        "--structural-experiment": spec,
+        "--llm-mock": llm_mock,
+        "--no-judge": no_judge,
+        "ARGS": args,
+    }
+    for option, kinds in _APPLIES_TO.items():
+        if given[option] and kind not in kinds:
+            wanted = " or a ".join(kinds)
             raise click.UsageError(f"`{option}` applies to a {wanted}, and {path} is a {kind}", context)
     if kind == "program":
         if spec is None:
@@ -232,7 +260,11 @@ def command(
         require_trust([path])
         return print_report(paired(path, spec, llm_mock, args), page)
     try:
+        if kind == "pack":
+            return print_report(judged_pack(path, llm_mock, not no_judge), page)
         return print_report(judged(path, kind, compare), page)
+    except FixtureError as error:
+        raise click.ClickException(error.message) from None
     except MisuseError as error:
         if kind == "record":
             return run_records.unreadable(error)
@@ -304,15 +336,25 @@ def _judge_suite(path: str) -> Dict:
     return evaluation.run_suite_manifest({**manifest, "base_dir": base}, world)
 
 
-def _judge_pack(path: str) -> Dict:
+def judged_pack(path: str, llm_mock: str | None = None, has_judges: bool = True) -> Dict:
+    """Return the report on the eval pack in ``path``. Raises `FixtureError` and `MisuseError`."""
     world = World()
-    return run_pack(packs.load_pack(path, world), world)
+    pack = packs.load_pack(path, world)
+    fixtures = None if llm_mock is None else load_fixtures(llm_mock, world.files)
+    about = {"kind": "pack", "path": path}
+    if not (has_judges and any(map(packs.is_judged, pack["rubrics"]))):
+        return {**about, **run_pack(pack, world)}
+    require_trust([path])  # the project may say who judges
+    directory = os.path.join(world.files.cwd(), os.path.dirname(path))
+    with models_alone(world, lambda: directory) as models:
+        if fixtures is not None:
+            models.mock.replay(fixtures)
+        return {**about, **run_pack(pack, world, models)}
 
 
 _JUDGES: Mapping[str, Callable[[str], Dict]] = {
     "directory": _judge_directory,
     "suite": _judge_suite,
-    "pack": _judge_pack,
 }
 
 
@@ -336,7 +378,7 @@ def run_package_evals() -> int:
 def _judge_package_eval(path: str) -> int:
     say(f"Eval pack: {path}")
     try:
-        return print_report(judged(path, "pack"))
+        return print_report(judged_pack(path))
     except MisuseError as error:
         return refused(error, f"error: {error.message}")
 

@@ -71,6 +71,9 @@ def html_evaluation(report: Dict, env: Mapping[str, str] | None = None) -> str:
     report = without_secrets(report, env)
     name = str(report.get("pack_id") or report.get("run_id") or report.get("path") or "Evaluation")
     figures = [(_words(key), count(report[key])) for key in _COUNTS if isinstance(report.get(key), int)]
+    used = report.get("usage")
+    if isinstance(used, dict) and used["calls"]:
+        figures.append(("Calls of judges", joined(count(used["calls"]), ", ", money(used["cost_usd"]))))
     header = joined(
         element("div", element("h1", name), _verdict(report), class_="title"),
         markup.facts(figures),
@@ -108,6 +111,7 @@ def _case(case: Dict) -> Markup:
         head,
         element("p", facts, class_="facts-line") if facts else None,
         list(_found(case)),
+        _judgements(case),
         _comparison(case.get("comparison")),
         class_=f"card slim {markup.GOOD if case.get('pass') else markup.BAD}",
     )
@@ -118,6 +122,19 @@ def _found(report: Dict) -> Iterator[Markup]:
         said = report.get(key)
         if isinstance(said, list) and said:
             yield markup.callout(mood, element("strong", title), markup.listed(str(item) for item in said))
+
+
+def _judgements(case: Dict) -> Markup | None:
+    """Return what judges said of a case; a score that is missing is among the failures."""
+    said = [each for each in case.get("judgements") or [] if each["score"] is not None]
+    if not said:
+        return None
+    heads = ("Rubric", "Score", "Passes at", "Reason", "Judge")
+    rows = [
+        (each["rubric"], f"{each['score']:g}", f"{each['threshold']:g}", each["reason"], each["model"])
+        for each in said
+    ]
+    return markup.table(heads, rows, heads[1:3])
 
 
 def _comparison(diff: Any) -> Markup | None:

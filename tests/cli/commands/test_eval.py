@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -209,6 +210,86 @@ def test_a_pack_that_can_not_be_read(harnpy: Command, write) -> None:
     assert done.returncode == 1
 
 
+JUDGED = """
+id = "nightly"
+[judge]
+provider = "mock"
+[[rubrics]]
+id = "tone"
+kind = "llm-judge"
+prompt = "Is it polite?"
+thresholds = { min-score = 0.7 }
+[[cases]]
+name = "first"
+run-path = "runs/a.json"
+rubrics = ["tone"]
+[[cases]]
+name = "second"
+run-path = "runs/b.json"
+rubrics = ["tone"]
+"""
+
+
+def judge(write) -> str:
+    write("runs/a.json", run("r-a", task="hello"))
+    write("runs/b.json", run("r-b", task="hey you"))
+    polite = {"match": "*hello*", "text": '{"reason": "It greets.", "score": 0.9}'}
+    rude = {"match": "*hey you*", "text": '{"reason": "It\\u001b[31m shouts.", "score": 0.25}'}
+    counted = {"input_tokens": 50, "output_tokens": 6}
+    return write("judge.jsonl", "".join(json.dumps(each | counted) + "\n" for each in (polite, rude)))
+
+
+def test_a_pack_with_a_judge(harnpy: Command, write, tmp_path: Path) -> None:
+    mocked = judge(write)
+    done = harnpy("eval", write("harn.eval.toml", JUDGED), "--llm-mock", mocked, "--html", "out.html")
+    assert done.stdout == (
+        "FAIL 1 passed, 1 blocking failed, 0 warning, 0 informational, 2 total\n"
+        "- first [flow] PASS (blocking)\n"
+        "  path: runs/a.json\n"
+        "  rubric 'tone' scored 0.9 (0.7 passes): It greets.\n"
+        "- second [flow] FAIL (blocking)\n"
+        "  path: runs/b.json\n"
+        "  rubric 'tone' scored 0.25, below 0.7: It␛[31m shouts.\n"
+        "Judges: 2 calls, 100 + 12 tokens, $0.000480\n"
+        "report: out.html\n"
+    )
+    assert (done.stderr, done.returncode) == ("", 1)
+    assert "It greets." in (tmp_path / "out.html").read_text(encoding="utf-8")
+
+
+def test_a_pack_without_its_judge(harnpy: Command, write) -> None:
+    judge(write)
+    done = harnpy("eval", write("harn.eval.toml", JUDGED), "--no-judge")
+    left_out = "  rubric 'tone' requires an external LLM judge and was not run locally\n"
+    assert done.stdout.count(left_out) == 2
+    assert "Judges: " not in done.stdout
+    assert (done.stderr, done.returncode) == ("", 1)
+
+
+def test_a_judge_that_can_not_be_asked(harnpy: Command, write) -> None:
+    judge(write)
+    done = harnpy("eval", write("harn.eval.toml", JUDGED.replace('"mock"', '"openai"')))
+    assert done.stdout.count("  rubric 'tone' could not be judged: Missing API key: set OPENAI_API_KEY ") == 2
+    assert done.returncode == 1
+
+
+def test_fixtures_that_are_not_there(harnpy: Command, write) -> None:
+    judge(write)
+    done = harnpy("eval", write("harn.eval.toml", JUDGED), "--llm-mock", "gone")
+    assert done.stderr == "error: failed to read gone: No such file or directory\n"
+    assert (done.stdout, done.returncode) == ("", 1)
+
+
+def test_a_project_that_nobody_trusts_names_no_judge(harnpy: Command, write) -> None:
+    judge(write)
+    write("harn.toml", '[llm.providers.acme]\nbase_url = "http://127.0.0.1:9"\n')
+    pack = write("harn.eval.toml", JUDGED)
+    done = harnpy("eval", pack, HARN_TRUST="")
+    assert "only once you trust the project" in done.stderr
+    assert (done.stdout, done.returncode) == ("", 1)
+    assert harnpy("eval", pack, "--no-judge", HARN_TRUST="").stderr == ""
+
+
 def test_what_a_record_says_can_not_steer_the_terminal(harnpy: Command, write) -> None:
     write("runs/a.json", run("r\x1b[31m", workflow_id="w\x07\n- forged"))
     assert harnpy("eval", "runs").stdout == (
@@ -303,7 +384,11 @@ def test_an_unknown_experiment_runs_nothing(harnpy: Command, write) -> None:
         (["a.harn", "--compare", "b"], "`--compare` applies to a record, and a.harn is a program"),
         (["runs", "--compare", "b"], "`--compare` applies to a record, and runs is a directory"),
         (["a.toml", "--structural-experiment", "x"], "`--structural-experiment` applies to a program"),
-        (["a.toml", "--llm-mock", "x"], "`--llm-mock` applies to a program, and a.toml is a pack"),
+        (
+            ["a.json", "--llm-mock", "x"],
+            "`--llm-mock` applies to a program or a pack, and a.json is",
+        ),
+        (["runs", "--no-judge"], "`--no-judge` applies to a pack, and runs is a directory"),
         (["a.json", "--", "x"], "`ARGS` applies to a program, and a.json is a record"),
         ([], "missing argument 'PATH'"),
     ],
