@@ -36,7 +36,7 @@ DIRECTORY = "docs/spec"
 
 _NUMBER = r"[A-C]?\d+(?:\.\d+)*"
 _CITATION = re.compile(
-    r"(?:\b(?P<chapter>0[1-9]|1[0-2])(?:-[a-z-]+\.md)?[\s#*/]+)?"
+    r"(?:\b(?P<chapter>0[1-9]|1[0-3])(?:-[a-z-]+\.md)?[\s#*/]+)?"
     rf"§(?P<first>{_NUMBER})(?:[-–]§?(?P<last>{_NUMBER}))?"
 )
 _HEADING = re.compile(rf"(?P<marks>#+) (?:(?P<number>{_NUMBER})\.? )?(?P<title>.*)")
