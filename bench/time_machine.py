@@ -1,12 +1,14 @@
-"""What does each recorder of agents give back when a run is replayed, branched and edited, and what does it cost?
+"""What does each recorder of agents give back when a run is replayed, branched and edited, and what does it
+cost?
 
-    python bench/time_machine.py [NAME …] [--rounds N] [--turns N] [--folder FOLDER] [--write] [--check]
+    python bench/time_machine.py [NAME …] [--rounds N] [--turns N] [--costs] [--folder FOLDER] [--write] [--check]
 
-One agent (`bench/time_machine_agent.py`, and the same in Harn) makes 40 calls of a model on 127.0.0.1 by plain HTTP. Each
-recorder is installed from its registry, as pinned here, into a folder of its own in FOLDER (by default one in the temporary
-directory), which is reused, and is driven by `bench/tapes/on_NAME.py` or its own commands, as its documentation shows.
-Every cell follows from what was printed, what the model was asked and what is in the folder afterwards. `--write` notes the
-results in `bench/tapes/seen.json` and writes the tables of docs/time-machine.md from there. No names: all.
+One agent (`bench/time_machine_agent.py`, and the same in Harn) makes 40 calls of a model on 127.0.0.1 by
+plain HTTP. Each recorder is installed from its registry, as pinned here, into a folder of its own in FOLDER
+(by default one in the temporary directory), which is reused, and is driven by `bench/tapes/on_NAME.py` or its
+own commands, as its documentation shows. Every cell follows from what was printed, what the model was asked
+and what is in the folder afterwards. `--write` notes the results in `bench/tapes/seen.json` and writes the
+tables of docs/time-machine.md from there. No names: all.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from difflib import SequenceMatcher
+from operator import sub, truediv
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -44,7 +47,7 @@ OURS = "harnpy"
 CALLS, BRANCH = 40, 21
 #: The most seconds that one command may take.
 PATIENCE = 600
-#: Budgets of recording: × the plain run, × the seconds that the lightest peer adds, × the bytes of requests and replies.
+#: Budgets of recording: × the plain run, × what the lightest peer adds, × the bytes of requests and replies.
 COST, LIGHTEST, BYTES = 1.15, 0.5, 1.3
 #: How many times as fast as the recorded run a replay must be, and the seconds that the model takes in it.
 FASTER, SLOW = 20, 0.2
@@ -55,14 +58,16 @@ WORLD = {
     "probe.sh": 'echo "$2" >> probed.txt; od -An -N4 -tx4 /dev/urandom\n',
     "weigh.sh": "echo weighed >> weighed.txt; echo 42 g\n",
 }
+#: Files in its folder that are neither the world's nor a tape's.
+_NO_TAPE = re.compile(r"session\.(db|kept)|time_machine_agent|__pycache__|/\.(cache|local|harn)\b")
 #: What it leaves there, a line at a time.
 TRACES = ("diary.txt", "ledger.txt", "probed.txt", "weighed.txt")
 
 
 @dataclass(frozen=True)
 class Recorder:
-    """How one is run. ``{bin}`` is its folder of programs, ``{on}`` its driver, ``{plain}`` the agent by itself; a branch
-    leaves the tape at the call number ``{k}``, which begins with ``{label}``."""
+    """How one is run. ``{bin}`` has its programs, ``{on}`` is its driver, ``{plain}`` the agent by itself; a
+    branch leaves the tape at the call number ``{k}``, which begins with ``{label}``."""
 
     pins: list[str]
     record: str
@@ -102,7 +107,7 @@ RECORDERS = {
         report="{bin}/tape replay --strict",
     ),
     "agenttape": Recorder(
-        ["agenttape==0.1.8", "httpx==0.28.1"],
+        ["agenttape[yaml]==0.1.8", "httpx==0.28.1"],
         f"{_ON} record",
         f"{_ON} replay",
         branch=f"{_ON} branch",
@@ -115,9 +120,21 @@ RECORDERS = {
         branch=f"{_ON} branch",
         by_content=True,
     ),
+    "DBOS": Recorder(
+        ["dbos==3.4.0", "httpx==0.28.1"],
+        f"{_ON} record",
+        f"{_ON} replay",
+        branch=f"{_ON} branch {{label}}",
+    ),
+    "LangGraph": Recorder(
+        ["langgraph==1.2.24", "langgraph-checkpoint-sqlite", "httpx==0.28.1"],
+        f"{_ON} record",
+        f"{_ON} replay",
+    ),
     "amberfork": Recorder(
         ["amberfork@1.0.0", "httpx==0.28.1"],
-        "{cargo}/amberfork record --upstream {url} --base-url-env MODEL_URL --out run.json -- {bin}/python {plain}",
+        "{cargo}/amberfork record --upstream {url} --base-url-env MODEL_URL --out run.json"
+        " -- {bin}/python {plain}",
         "{cargo}/amberfork replay run.json -- {bin}/python {plain}",
         branch=f"{_ON} {{cargo}}/amberfork {{url}} --verify",
         report=f"{_ON} {{cargo}}/amberfork {{url}}",
@@ -136,16 +153,14 @@ def installed(name: str, folder: Path) -> dict[str, str]:
     if pins and not (noted.exists() and noted.read_text(encoding="utf-8") == known):
         print(f"{name}: installing into {place}", file=sys.stderr)
         venv.create(place, with_pip=True, clear=True)
-        wheels, crates = [pin for pin in pins if "==" in pin], [pin for pin in pins if "@" in pin]
+        wheels, crates = [pin for pin in pins if "@" not in pin], [pin for pin in pins if "@" in pin]
         _run(str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-compile", *wheels)
         for crate in crates:
             _run("cargo", "install", "--quiet", "--locked", "--root", str(place / "cargo"), crate)
         noted.write_text(known, encoding="utf-8")
-    on, plain = (str(HERE / "tapes" / f"on_{each}.py") for each in (name, "plain"))
-    return {
-        **{"bin": str(place / "bin"), "cargo": str(place / "cargo" / "bin"), "python": sys.executable},
-        **{"on": on, "plain": plain},
-    }
+    on, plain = (str(HERE / "tapes" / f"on_{each}.py") for each in (name.lower(), "plain"))
+    programs = {"bin": str(place / "bin"), "cargo": str(place / "cargo" / "bin"), "python": sys.executable}
+    return {**programs, "on": on, "plain": plain}
 
 
 def _run(*command: str) -> None:
@@ -154,7 +169,7 @@ def _run(*command: str) -> None:
 
 @dataclass
 class Run:
-    """One command: what the agent printed, what else was said, what the model was asked, and what the folder has of it."""
+    """One command: what the agent printed, what else was said, what the model was asked, what was left."""
 
     lines: list[str]
     said: str
@@ -197,6 +212,8 @@ class Desk:
             (self.folder / name).unlink(missing_ok=True)
         kept = self.folder / "session.kept"
         if kept.exists():
+            for ending in ("-wal", "-shm"):
+                (self.folder / f"session.db{ending}").unlink(missing_ok=True)
             shutil.copy(kept, self.folder / "session.db")
         for agent in {self.recorder.agent, "time_machine_agent.py"}:
             text = (HERE / agent).read_text(encoding="utf-8")
@@ -207,8 +224,9 @@ class Desk:
 
     def keep(self) -> None:
         """Begin each later run with the session as it is now."""
-        if (self.folder / "session.db").exists():
-            shutil.copy(self.folder / "session.db", self.folder / "session.kept")
+        here, there = self.folder / "session.db", self.folder / "session.kept"
+        with closing(sqlite3.connect(here)) as base, closing(sqlite3.connect(there)) as kept:
+            base.backup(kept)
 
     def run(self, command: str, label: str = "", **env: str) -> Run:
         """Run one of the recorder's commands; a branch leaves the tape at the call with ``label``."""
@@ -238,10 +256,9 @@ class Desk:
         )
 
     def _env(self) -> dict[str, str]:
-        return {
-            **{"PYTHONPATH": f"{self.folder}{os.pathsep}{HERE.parent}", "HOME": str(self.folder)},
-            **{"MODEL_URL": self.model.url, "LOCAL_LLM_BASE_URL": self.model.url, "NO_COLOR": "1"},
-        }
+        path = f"{self.folder}{os.pathsep}{HERE.parent}"
+        urls = {"MODEL_URL": self.model.url, "LOCAL_LLM_BASE_URL": self.model.url}
+        return {**urls, "PYTHONPATH": path, "HOME": str(self.folder), "NO_COLOR": "1"}
 
     def _lines(self, name: str) -> list[str]:
         path = self.folder / name
@@ -253,14 +270,15 @@ class Desk:
             return 0
         with closing(sqlite3.connect(path)) as base:
             tables = base.execute("select name from sqlite_master where type = 'table'").fetchall()
-            return sum(int(base.execute(f'select count(*) from "{name}"').fetchone()[0]) for (name,) in tables)
+            return sum(
+                int(base.execute(f'select count(*) from "{name}"').fetchone()[0]) for (name,) in tables
+            )
 
     def tape(self) -> bytes:
         """Return all that was recorded."""
-        ours = {*WORLD, *TRACES, "note.txt", "session.db", "session.kept"}
-        files = [path for path in self.folder.rglob("*") if path.is_file()]
-        kept = [path for path in files if not ours & {path.name} and "__pycache__" not in path.parts]
-        return b"".join(path.read_bytes() for path in kept if not path.name.startswith("time_machine_agent"))
+        ours = {*WORLD, *TRACES, "note.txt"}
+        files = [path for path in self.folder.rglob("*") if path.is_file() and path.name not in ours]
+        return b"".join(path.read_bytes() for path in files if not _NO_TAPE.search(str(path)))
 
 
 # The agent's parts: what a replay, or a branch's beginning, gave back of each.
@@ -268,7 +286,7 @@ class Desk:
 
 @dataclass(frozen=True)
 class Case:
-    """The run that was recorded and the one that is judged: ``half`` 1 is the beginning of a branch, 0 a whole replay."""
+    """A run that was recorded and one that is judged: ``half`` 1 is the beginning of a branch, 0 a replay."""
 
     plain: Run
     recorded: Run
@@ -356,9 +374,10 @@ def _streams(case: Case) -> str:
         return "no: asked again"
     if not case.same("streamed"):
         return "no: refused" if "tream" in case.again.said else "no: other text"
-    if case.recorded.values("pieces", case.half) != whole:
-        return f"part: one piece of {whole[0]}, also while it is recorded"
-    return "yes" if case.same("pieces") else "part: in other pieces"
+    here, there = (run.values("pieces", case.half) for run in (case.again, case.recorded))
+    if here == whole:
+        return "yes"
+    return f"part: {here[0]} of {whole[0]} pieces{', also while it is recorded' if there != whole else ''}"
 
 
 def _tools(case: Case) -> str:
@@ -401,7 +420,7 @@ ASPECTS: dict[str, Callable[[Case], str]] = {
 
 #: What has a recorder leave its tape that isn't told where: another prompt from the branch's call on.
 _SECOND_HALF = ("Do the work of today", "Do the {'EDITED ' * (self.half == 2)}work of today")
-#: One edit of the program for each part, in Python and in Harn: what it writes, runs, reads or asks then differs.
+#: An edit of the program for each part, in Python and in Harn: then it writes, runs, reads or asks otherwise.
 EDITS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "a prompt": (("Do the work of today", "Do the EDITED work of today"),) * 2,
     "files": ((" began", " EDITED"),) * 2,
@@ -419,7 +438,7 @@ EDITS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "tools' effects": ((" and bread", " and EDITED bread"),) * 2,
     "sub-agents": (("Look around.", "Look EDITED around."),) * 2,
     "sessions": (
-        ('(self.half, json.dumps(message))', '(self.half, "EDITED" + json.dumps(message))'),
+        ("(self.half, json.dumps(message))", '(self.half, "EDITED" + json.dumps(message))'),
         ('"Sum of the day"', '"Sum of the EDITED day"'),
     ),
 }
@@ -433,16 +452,16 @@ def _reported(desk: Desk, edit: tuple[str, str], quiet: Run) -> str:
     run = desk.run(desk.recorder.report or desk.recorder.replay)
     after = f", after {len(run.asked)} new calls" if run.asked else ""
     stem = re.escape(desk.recorder.agent)
-    if "EDITED" in run.said or re.search(rf'{stem}(?::|", line ){line}\b', run.said):
+    if "EDITED" in run.said or re.search(rf"{stem}\D{{1,9}}{line}\b", run.said):
         return f"part: the place{after}" if after else "yes"
-    if _bare(run.said) == _bare(quiet.said) and run.status == quiet.status:
+    if _bare(run.said) <= _bare(quiet.said) and run.status == quiet.status:
         return "no"
     return f"part: that something differs{after}"
 
 
-def _bare(said: str) -> str:
-    """Return what was said without numbers, times, ids and addresses."""
-    return re.sub(r"0x\w+|\b[0-9A-Z]{10,}\b|[\d.]+\w?", "#", said)
+def _bare(said: str) -> set[str]:
+    """Return the lines that were said, without numbers, times, ids and addresses."""
+    return set(re.sub(r"0x\w+|\b[0-9A-Z]{10,}\b|[\d.]+\w?", "#", said).splitlines())
 
 
 def column(desk: Desk) -> dict[str, Any]:
@@ -468,9 +487,10 @@ def column(desk: Desk) -> dict[str, Any]:
     reported = _reports(desk)
     # Last, for a branch may be written into the tape.
     desk.fresh(_SECOND_HALF if recorder.by_content else None)
-    branched = desk.run(recorder.branch, recorded.asked[BRANCH - 1], FIRST="a")
+    label = recorded.asked[BRANCH - 1]
+    branched = desk.run(recorder.branch, label, FIRST="a") if recorder.branch else None
     whole = Case(plain, recorded, again, 0, swapped, inside)
-    begun = Case(plain, recorded, branched, 1, None, inside)
+    begun = Case(plain, recorded, branched, 1, None, inside) if branched else None
     return {
         "replayed": {name: _judged(judge, whole) for name, judge in ASPECTS.items()},
         "asked": f"{len(again.asked)} of {CALLS}" if again.lines else "no replay",
@@ -481,10 +501,8 @@ def column(desk: Desk) -> dict[str, Any]:
     }
 
 
-def _judged(judge: Callable[[Case], str], case: Case) -> str:
-    if not case.again.lines:
-        return "no"
-    return judge(case)
+def _judged(judge: Callable[[Case], str], case: Case | None) -> str:
+    return judge(case) if case and case.again.lines else "no"
 
 
 def _bytes(recorded: Run, again: Run) -> str:
@@ -495,7 +513,9 @@ def _bytes(recorded: Run, again: Run) -> str:
     return f"no: {same} of {len(recorded.lines)} lines" if again.lines else "no"
 
 
-def _branch(desk: Desk, branched: Run) -> str:
+def _branch(desk: Desk, branched: Run | None) -> str:
+    if branched is None:
+        return "no"
     live, wanted = len(branched.asked), CALLS - BRANCH + 1
     words = f"{live} calls instead of {wanted}"
     if desk.recorder.by_content:
@@ -516,40 +536,38 @@ def _reports(desk: Desk) -> dict[str, str]:
 
 
 def costs(desks: dict[str, Desk], rounds: int, turns: int) -> dict[str, dict[str, float]]:
-    """Return for each recorder what a loop of so many turns costs, recorded and not, in turn; and a replay's speed."""
-    seconds: dict[str, dict[str, list[float]]] = {name: {"plain": [], "record": []} for name in desks}
+    """Return what a loop of so many turns costs in each recorder, recorded and not, in turn; and its replay's
+    speed."""
+    plain: dict[str, list[float]] = {name: [] for name in desks}
+    recorded: dict[str, list[float]] = {name: [] for name in desks}
     found: dict[str, dict[str, float]] = {name: {} for name in desks}
     for _ in range(rounds):
         for name, desk in desks.items():
-            for kind, taken in seconds[name].items():
-                shutil.rmtree(desk.folder)
-                desk.folder.mkdir()
-                desk.fresh()
-                run = desk.run(getattr(desk.recorder, kind), TURNS=str(turns))
-                if run.status or len(run.asked) != turns + 1:
-                    raise RuntimeError(f"{name}, {kind}: {len(run.asked)} calls: {run.said}")
-                taken.append(run.seconds)
+            plain[name].append(_looped(desk, desk.recorder.plain, turns).seconds)
+            recorded[name].append(_looped(desk, desk.recorder.record, turns).seconds)
             found[name]["bytes"] = len(desk.tape()) / desk.model.traffic
-    for name, taken in seconds.items():
-        found[name]["ratio"] = median(map(_ratio, taken["record"], taken["plain"]))
-        found[name]["added"] = median(map(float.__sub__, taken["record"], taken["plain"]))
-        found[name]["plain"] = median(taken["plain"])
     for name, desk in desks.items():
-        shutil.rmtree(desk.folder)
-        desk.folder.mkdir()
-        desk.fresh()
+        found[name]["ratio"] = median(map(truediv, recorded[name], plain[name]))
+        found[name]["added"] = median(map(sub, recorded[name], plain[name]))
         desk.model.delay = SLOW
-        slow = desk.run(desk.recorder.record)
+        slow = _looped(desk, desk.recorder.record, turns)
         desk.model.delay = 0
         desk.fresh()
-        again = desk.run(desk.recorder.replay)
-        if again.lines:
+        again = desk.run(desk.recorder.replay, TURNS=str(turns))
+        if again.lines == slow.lines and not again.asked:
             found[name]["faster"] = slow.seconds / again.seconds
     return found
 
 
-def _ratio(one: float, other: float) -> float:
-    return one / other
+def _looped(desk: Desk, command: str, turns: int) -> Run:
+    """Run the loop in an empty folder."""
+    shutil.rmtree(desk.folder)
+    desk.folder.mkdir()
+    desk.fresh()
+    run = desk.run(command, TURNS=str(turns))
+    if run.status or len(run.asked) != turns + 1:
+        raise RuntimeError(f"{command}: {len(run.asked)} calls: {run.said}")
+    return run
 
 
 def missed(costs: dict[str, dict[str, float]]) -> list[str]:
@@ -562,9 +580,11 @@ def missed(costs: dict[str, dict[str, float]]) -> list[str]:
         ("recording, × plain", ours["ratio"], COST),
         ("tape, × bytes of the calls", ours["bytes"], BYTES),
         ("recording, × what the lightest peer adds", ours["added"] / min(added), LIGHTEST) if added else None,
-        ("a recorded run, ÷ its replay: 1 ÷", 1 / ours["faster"], 1 / FASTER),
+        ("a replay, × the recorded run", 1 / ours["faster"], 1 / FASTER) if "faster" in ours else None,
     ]
-    return [f"{name}: {is_now:.2f}, must {must:.2f}" for name, is_now, must in filter(None, rows) if is_now > must]
+    return [
+        f"{name}: {is_now:.2f}, must {must:.2f}" for name, is_now, must in filter(None, rows) if is_now > must
+    ]
 
 
 # The page: its tables stand between two marks and are made of what is noted in `SEEN`.
@@ -583,7 +603,8 @@ def tables(seen: dict[str, Any]) -> str:
         "### What it costs",
         _costs(seen),
         "\n".join(
-            f"{name}: {', '.join(each['pins']) or 'this checkout'}, {each['on']}." for name, each in seen.items()
+            f"{name}: {', '.join(each['pins']) or 'this checkout'}, {each['on']}."
+            for name, each in seen.items()
         ),
     ]
     return "\n\n".join(parts)
@@ -603,7 +624,7 @@ def _costs(seen: dict[str, Any]) -> str:
         "recording, × the plain run": ("ratio", "× {:.2f}"),
         "seconds that it adds": ("added", "{:.2f}"),
         "bytes of the tape, × those of requests and replies": ("bytes", "× {:.2f}"),
-        "a replay, × as fast as the recorded run with a model of 200 ms": ("faster", "× {:.1f}"),
+        "a replay, × as fast as the recorded loop with a model of 200 ms": ("faster", "× {:.1f}"),
     }
     lines = [f"| | {' | '.join(seen)} |", f"|---|{'---|' * len(seen)}"]
     for title, (key, form) in rows.items():
@@ -632,42 +653,64 @@ def note(found: dict[str, Any]) -> None:
     SEEN.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def seen(names: list[str], folder: Path, rounds: int, turns: int) -> dict[str, Any]:
-    """Run one recorder after the other; one that can't be installed or run is left out, with a notice."""
+def write(found: dict[str, Any]) -> None:
+    """Note what was seen, and show it on the page."""
+    note(found)
+    if PAGE.exists():
+        PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def seen(
+    names: list[str],
+    folder: Path,
+    rounds: int,
+    turns: int,
+    cells: bool,
+    keep: Callable[[dict[str, Any]], None],
+) -> dict[str, Any]:
+    """Run one recorder after the other; one that can't be installed or run is left out, with a notice.
+
+    ``cells``: whether those are asked for. ``keep`` gets what is known when each part has ended.
+    """
     found: dict[str, Any] = {}
-    with Model() as model, tempfile.TemporaryDirectory(prefix="harnpy-time-machine-") as desks_folder:
+    with Model() as model, tempfile.TemporaryDirectory(prefix="harnpy-time-machine-") as all_desks:
         desks = {}
         for name in names:
-            place = Path(desks_folder) / name
+            place = Path(all_desks) / name
             place.mkdir()
             try:
-                desk = Desk(name, installed(name, folder), place, model)
-                print(f"{name}: asking", file=sys.stderr)
-                cells = column(desk)
+                desks[name] = desk = Desk(name, installed(name, folder), place, model)
+                found[name] = {"on": date.today().isoformat(), "pins": RECORDERS[name].pins}
+                if cells:
+                    print(f"{name}: asking", file=sys.stderr)
+                    found[name]["cells"] = column(desk)
             except (subprocess.CalledProcessError, FileNotFoundError, RuntimeError) as error:
                 print(f"  {name} is left out: {getattr(error, 'stderr', error) or error}", file=sys.stderr)
-                continue
-            desks[name] = desk
-            found[name] = {"on": date.today().isoformat(), "pins": RECORDERS[name].pins, "cells": cells}
+                desks.pop(name, None)
+                found.pop(name, None)
+        keep(found)
         if turns:
+            print("what it costs", file=sys.stderr)
             for name, cost in costs(desks, rounds, turns).items():
                 found[name]["costs"] = {key: round(is_now, 3) for key, is_now in cost.items()}
+            keep(found)
     return found
 
 
 def main() -> None:
     known = parser(__doc__, rounds=5)
     known.add_argument("names", nargs="*", metavar="NAME", help=", ".join(RECORDERS))
-    known.add_argument("--turns", type=int, default=200, help="of the loop that is timed; 0: nothing is timed")
+    known.add_argument(
+        "--turns", type=int, default=200, help="of the loop that is timed; 0: nothing is timed"
+    )
+    known.add_argument("--costs", action="store_true", help="only time the loop")
     known.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "harnpy-time-machine")
     known.add_argument("--write", action="store_true", help=f"write the results into {PAGE.name}")
     options = known.parse_args()
-    found = seen(options.names or list(RECORDERS), options.folder, options.rounds, options.turns)
-    print(tables(found) if found else "nothing was seen")
-    if options.write:
-        note(found)
-        if PAGE.exists():
-            PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    keep = write if options.write else lambda found: None
+    names, timed = options.names or list(RECORDERS), (options.rounds, options.turns)
+    found = seen(names, options.folder, *timed, not options.costs, keep)
+    print(tables(found) if found and not options.costs else _costs(found))
     late = missed({name: each["costs"] for name, each in found.items() if "costs" in each})
     print(*late, sep="\n")
     if options.check and late:

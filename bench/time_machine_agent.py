@@ -1,8 +1,8 @@
-"""The agent that each recorder of `bench/time_machine.py` records: 40 calls of a model by plain HTTP, in two halves
-that do the same. `time_machine_agent.harn` is the same in Harn.
+"""The agent that each recorder of `bench/time_machine.py` records: 40 calls of a model by plain HTTP, in two
+halves that do the same. `time_machine_agent.harn` is the same in Harn.
 
-`bench/tapes/on_NAME.py` hands in what the recorder demands (`Kit`) and is all that differs from one to the next. What
-begins with `·` is what the agent prints; each part goes on when the one before has failed.
+`bench/tapes/on_NAME.py` hands in what the recorder demands (`Kit`) and is all that differs from one to the
+next. What begins with `·` is what the agent prints; each part goes on when the one before has failed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _as_it_is(function: Any) -> Any:
 
 @dataclass
 class Kit:
-    """What differs: the clients, and the decorators of tools and of the function that asks a model,
+    """What differs: the clients, and the decorators of tools and of functions that ask a model,
     what stands around each of several calls at once, and whether threads may make calls."""
 
     client: Callable[[], httpx.Client] = lambda: httpx.Client(timeout=60)
@@ -107,8 +107,9 @@ class _Pair:
 class Agent:
     def __init__(self, kit: Kit) -> None:
         self.http, self.async_client, self.apart = kit.client(), kit.async_client, kit.apart
-        self.threads = kit.threads
-        self.ask = kit.asking(self._ask)
+        self.threads, self.pieces = kit.threads, 0
+        self.ask, self.ask_async = kit.asking(self._ask), kit.asking(self._ask_async)
+        self.read = kit.asking(self._read)
         plain = [write_note, read_note, charge, weigh, look, self.ask_expert]
         self.tools = {function.__name__: kit.tool(function) for function in plain}
         self.half = 0
@@ -116,6 +117,11 @@ class Agent:
     def _ask(self, messages: Messages) -> dict[str, Any]:
         answer = self.http.post(URL, json={"model": "m-1", "messages": messages}).raise_for_status()
         message: dict[str, Any] = answer.json()["choices"][0]["message"]
+        return message
+
+    async def _ask_async(self, messages: Messages) -> dict[str, Any]:
+        answer = await self.async_http.post(URL, json={"model": "m-1", "messages": messages})
+        message: dict[str, Any] = answer.raise_for_status().json()["choices"][0]["message"]
         return message
 
     def loop(self, prompt: str, keep: Callable[[dict[str, Any]], None] = lambda message: None) -> str:
@@ -179,7 +185,9 @@ class Agent:
             asyncio.run(self._tasks(in_threads))
             in_threads.answers.clear()
         threads = [
-            threading.Thread(target=contextvars.copy_context().run, args=(self._one_thread, in_threads, which))
+            threading.Thread(
+                target=contextvars.copy_context().run, args=(self._one_thread, in_threads, which)
+            )
             for which in "ab" * self.threads
         ]
         for thread in threads:
@@ -207,29 +215,34 @@ class Agent:
                 await asyncio.sleep(0.01)
             try:
                 with self.apart(pair.name(which)):
-                    answer = await client.post(URL, json={"model": "m-1", "messages": pair.messages(which)})
-                pair.told(which, answer.json()["choices"][0]["message"]["content"])
+                    said = await self.ask_async(pair.messages(which))
+                pair.told(which, said["content"])
             finally:
                 if which == FIRST:
                     pair.begin.set()
 
-        async with self.async_client() as client:
+        async with self.async_client() as self.async_http:
             await asyncio.gather(one("a"), one("b"), return_exceptions=True)
 
     def streams(self) -> None:
         for number in (2 * self.half, 2 * self.half + 1):
-            messages = [{"role": "user", "content": f"[stream {number}] Tell me everything."}]
-            pieces, text = 0, ""
-            asked = {"model": "m-1", "messages": messages, "stream": True}
-            with self.http.stream("POST", URL, json=asked) as answer:
-                answer.raise_for_status()
-                for piece in answer.iter_text():
-                    pieces += bool(piece)
-                    for line in piece.splitlines():
-                        if line.startswith("data: {") and (choices := json.loads(line[6:])["choices"]):
-                            text += choices[0]["delta"].get("content") or ""
-            say("pieces", pieces)
+            self.pieces = 0
+            text = self.read(f"[stream {number}] Tell me everything.")
+            say("pieces", self.pieces)
             say("streamed", text)
+
+    def _read(self, prompt: str) -> str:
+        """Return the text of a streamed reply; count its pieces as they come."""
+        text = ""
+        asked = {"model": "m-1", "messages": [{"role": "user", "content": prompt}], "stream": True}
+        with self.http.stream("POST", URL, json=asked) as answer:
+            answer.raise_for_status()
+            for piece in answer.iter_text():
+                self.pieces += bool(piece)
+                for line in piece.splitlines():
+                    if line.startswith("data: {") and (choices := json.loads(line[6:])["choices"]):
+                        text += choices[0]["delta"].get("content") or ""
+        return text
 
     def last(self) -> None:
         say("sum", self.ask([{"role": "user", "content": f"[sum {self.half}] Sum it up."}])["content"])

@@ -1,1 +1,3 @@
-"""What `bench/time_machine.py` needs: the agent's model (a service on 127.0.0.1), and one file a recorder that runs the agent in it."""
+"""What `bench/time_machine.py` needs: the agent's model (a service on 127.0.0.1), and one file a recorder
+that runs the agent in it.
+"""

@@ -1,4 +1,6 @@
-"""A model on 127.0.0.1 that speaks chat completions: what it says follows from what it is asked, and it counts."""
+"""A model on 127.0.0.1 that speaks chat completions: what it says follows from what it is asked, and it
+counts.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,6 @@ _PLANS = {
     + ["write_note", "read_note", "charge", "weigh"],
     "expert": ["look", "look"],
 }
-_ARGUMENTS: dict[str, Body] = {"write_note": {"text": "eggs, milk"}, "charge": {"cents": 1250}}
 #: The pieces of a streamed reply.
 PIECES = [f"piece {number} of the answer " for number in range(6)]
 #: Seconds between them, and by which the first of two parallel calls is answered later than the second.
@@ -114,7 +115,8 @@ def reply(kind: str, number: int, rest: str, messages: list[Body], digest: str) 
     plan = ["write_note"] * number if kind == "turns" else _PLANS.get(kind, [])
     if done < len(plan):
         name = plan[done]
-        function = {"name": name, "arguments": json.dumps(_ARGUMENTS.get(name, {}))}
+        arguments = {"write_note": {"text": f"note {done}, eggs"}, "charge": {"cents": 1250}}.get(name, {})
+        function = {"name": name, "arguments": json.dumps(arguments)}
         calls = [{"index": 0, "id": f"call_{digest}", "type": "function", "function": function}]
         return {"role": "assistant", "content": None, "tool_calls": calls}
     text = "".join(PIECES) if kind == "stream" else f"The answer {digest} to {kind} {number}{rest}."

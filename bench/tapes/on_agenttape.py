@@ -1,6 +1,7 @@
 """The agent in agenttape: its cassette, which patches httpx, and its decorator of tools.
 
-`python on_agenttape.py record | replay | branch`: what isn't on the cassette is asked (`new_episodes`) in a branch.
+`python on_agenttape.py record | replay | branch`: what isn't on the cassette is asked (`new_episodes`) in a
+branch.
 """
 
 import sys

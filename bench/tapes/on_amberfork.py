@@ -1,7 +1,9 @@
-"""amberfork compares two recordings, so an edited agent is recorded again, and then compared with the first one.
+"""amberfork compares two recordings, so an edited agent is recorded again, and then compared with the first
+one.
 
-`python on_amberfork.py AMBERFORK URL [--verify]`: with `--verify` it runs the agent once more, with the recorded replies up to
-where the two part, the first one's reply there, and live replies behind it: the nearest that it has to a branch.
+`python on_amberfork.py AMBERFORK URL [--verify]`: with `--verify` it runs the agent once more, with the
+recorded replies up to where the two part, the first one's reply there, and live replies behind it: the
+nearest that it has to a branch.
 """
 
 import subprocess

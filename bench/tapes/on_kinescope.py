@@ -1,7 +1,8 @@
-"""The agent in kinescope: its transport for httpx, its decorator of tools, and what is random.
-With the clock, which it can capture too, its replays go astray at the first call by HTTP: HTTP clients read it.
+"""The agent in kinescope: its transport for httpx, its decorator of tools, and what is random. With the
+clock, which it can capture too, its replays go astray at the first call by HTTP: HTTP clients read it.
 
-`python on_kinescope.py record | replay | report | branch LABEL`, where `report` is a replay that stops at what differs.
+`python on_kinescope.py record | replay | report | branch LABEL`, where `report` is a replay that stops at
+what differs.
 """
 
 import json

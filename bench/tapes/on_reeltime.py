@@ -1,4 +1,5 @@
-"""The agent for `tape run` and `tape replay`, with reeltime's decorator of tools and its spans of what is parallel.
+"""The agent for `tape run` and `tape replay`, with reeltime's decorator of tools and its spans of what is
+parallel.
 
 `python on_reeltime.py fork LABEL` finds the event of a call and runs `tape fork` there.
 """
