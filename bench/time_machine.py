@@ -1,7 +1,7 @@
 """What does each recorder of agents give back when a run is replayed, branched and edited, and what does it
 cost?
 
-    python bench/time_machine.py [NAME …] [--rounds N] [--turns N] [--costs] [--folder FOLDER] [--write] [--check]
+    python bench/time_machine.py [NAME …] [--rounds N] [--turns N] [--costs] [--folder FOLDER] [--write]
 
 One agent (`bench/time_machine_agent.py`, and the same in Harn) makes 40 calls of a model on 127.0.0.1 by
 plain HTTP. Each recorder is installed from its registry, as pinned here, into a folder of its own in FOLDER
@@ -460,7 +460,8 @@ def _reported(desk: Desk, edit: tuple[str, str], quiet: Run) -> str:
 
 
 def _bare(said: str) -> set[str]:
-    """Return the lines that were said, without numbers, times, ids and addresses."""
+    """Return the lines that were said, without numbers, times, ids, addresses and remarks on the speed."""
+    said = re.sub(r"\s*\[.*?\]", "", said)
     return set(re.sub(r"0x\w+|\b[0-9A-Z]{10,}\b|[\d.]+\w?", "#", said).splitlines())
 
 

@@ -179,7 +179,7 @@ class Agent:
             say("loop", self.loop(f"[loop {self.half}] Do the work of today.", keep))
 
     def parallel(self) -> None:
-        """Two calls at once, in threads and in tasks: which was done first is printed, then what they were told."""
+        """Two calls at once, in threads and in tasks: print which is done first, and what they are told."""
         in_threads = _Pair(2 * self.half)
         if not self.threads:
             asyncio.run(self._tasks(in_threads))

@@ -19,8 +19,7 @@ Body = dict[str, Any]
 _LABEL = re.compile(r"\[(\w+) (\d+)( \w)?\]")
 #: The tools that it calls in turn, before it says something.
 _PLANS = {
-    "loop": ["write_note", "read_note", "weigh", "charge", "ask_expert"]
-    + ["write_note", "read_note", "charge", "weigh"],
+    "loop": "write_note read_note weigh charge ask_expert write_note read_note charge weigh".split(),
     "expert": ["look", "look"],
 }
 #: The pieces of a streamed reply.
@@ -30,7 +29,7 @@ APART, LATER = 0.01, 0.08
 
 
 class Model:
-    """Answers after ``delay`` seconds. ``asked``: the label of each request; ``traffic``: bytes of all bodies."""
+    """Answers after ``delay`` seconds. ``asked``: each request's label; ``traffic``: bytes of all bodies."""
 
     def __init__(self, delay: float = 0.0) -> None:
         self.delay = delay
@@ -53,7 +52,8 @@ class Model:
                 time.sleep(model.delay + LATER * (rest == " a"))
                 said = reply(kind, number, rest, messages, _digest(body))
                 if body.get("stream"):
-                    return self._stream(said)
+                    self._stream(said)
+                    return
                 data = json.dumps(_whole(said)).encode()
                 model.note(None, len(data))
                 self._send(f"content-type: application/json\r\ncontent-length: {len(data)}", data)
@@ -110,7 +110,7 @@ def _digest(body: Body) -> str:
 
 
 def reply(kind: str, number: int, rest: str, messages: list[Body], digest: str) -> Body:
-    """Return the message: a tool's call while the plan goes on, then words. It differs if a word of the request does."""
+    """Return the message: a tool's call while the plan goes on, then words; no two requests have the same."""
     done = sum(message["role"] == "tool" for message in messages)
     plan = ["write_note"] * number if kind == "turns" else _PLANS.get(kind, [])
     if done < len(plan):

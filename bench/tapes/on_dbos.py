@@ -39,7 +39,7 @@ def agent() -> None:
 
 
 def step_of(label: str) -> int:
-    """Return the number of the step that asked a loop's first question: those of a loop are told by their answers."""
+    """Return the number of the step that asked this: DBOS keeps what a step returns, not what it's given."""
     steps = DBOS.list_workflow_steps("recorded")
     before = next(each for each in steps if "to sum 1" in str(each["output"]))
     assert label == "loop 2", label

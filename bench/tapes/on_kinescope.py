@@ -27,7 +27,7 @@ def recorded() -> str:
 
 
 def branch(run: str, label: str) -> None:
-    """Go on live at a call. A fork replaces an event's output and is live behind it: so the one before, by itself."""
+    """Go on live at a call. A fork replaces an event's output and is live behind it: use the one before."""
     store = LocalStore()
     events = store.events(run)
     call = next(
