@@ -580,7 +580,7 @@ def missed(costs: dict[str, dict[str, float]]) -> list[str]:
     rows = [
         ("recording, × plain", ours["ratio"], COST),
         ("tape, × bytes of the calls", ours["bytes"], BYTES),
-        ("recording, × what the lightest peer adds", ours["added"] / min(added), LIGHTEST) if added else None,
+        ("seconds that recording adds", ours["added"], LIGHTEST * min(added)) if added else None,
         ("a replay, × the recorded run", 1 / ours["faster"], 1 / FASTER) if "faster" in ours else None,
     ]
     return [

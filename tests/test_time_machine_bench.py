@@ -111,5 +111,5 @@ def test_the_budgets_name_what_is_missed(bench: dict[str, Any]) -> None:
     assert bench["missed"]({"harnpy": fine, "other": {"added": 0.3}}) == []
     assert bench["missed"]({"harnpy": fine | {"ratio": 1.2}}) == ["recording, × plain: 1.20, must 1.15"]
     assert bench["missed"]({"harnpy": fine, "other": {"added": 0.1}}) == [
-        "recording, × what the lightest peer adds: 1.00, must 0.50"
+        "seconds that recording adds: 0.10, must 0.05"
     ]
