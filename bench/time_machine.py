@@ -127,7 +127,7 @@ RECORDERS = {
         branch=f"{_ON} branch {{label}}",
     ),
     "LangGraph": Recorder(
-        ["langgraph==1.2.24", "langgraph-checkpoint-sqlite", "httpx==0.28.1"],
+        ["langgraph==1.2.24", "langgraph-checkpoint-sqlite==3.1.2", "httpx==0.28.1"],
         f"{_ON} record",
         f"{_ON} replay",
     ),
