@@ -166,11 +166,10 @@ def _silences(piece: Piece, edit: Edit, finding: Finding) -> bool:
     own = Edit(edit.start + by, edit.end + by, edit.text)
     after = apply(piece.text, [Fix([own])])
     moved = by + (len(edit.text) if edit.end <= finding.start else 0)
-    try:
-        left = silenced(after, [finding.shifted(moved, lambda offset: offset)])
-        return not any(one.code == finding.code for one in left) and _same(piece.text, after)
-    except SyntaxFault:
+    if not _same(piece.text, after):
         return False
+    left = silenced(after, [finding.shifted(moved, lambda offset: offset)])
+    return not any(one.code == finding.code for one in left)
 
 
 def _same(before: str, after: str) -> bool:

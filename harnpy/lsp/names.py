@@ -502,10 +502,11 @@ def _named(document: Document, binding: Binding) -> tuple[bool, int, int]:
 
 
 def _behind(document: Document, node: ast.Node, mark: str) -> ast.Node:
-    """Return the part of a node behind the first of some marks in its code."""
+    """Return the part of a node behind the first of some marks in its code; all of it, where a text that was
+    mended has none."""
     start, end = document.span(node)
     code = _COMMENTS.sub(lambda comment: " " * len(comment[0]), document.source[start:end])
-    return _Rest(node.start + code.index(mark) + 1, node.end)
+    return _Rest(node.start + code.find(mark) + 1, node.end)
 
 
 def _is_aliased(document: Document, entry: ast.PatternEntry) -> bool:

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from lsprotocol import types as lsp
 
-from harnpy.lsp.actions import FIX_ALL, ORGANIZE_IMPORTS, code_actions
+from harnpy.check.findings import Finding
+from harnpy.lsp.actions import FIX_ALL, ORGANIZE_IMPORTS, allowing, code_actions
 from harnpy.lsp.document import Document
 from harnpy.lsp.linting import linted
+from harnpy.lsp.workspace import Workspace
 from tests.lsp.conftest import Open, Opened
 
 
@@ -198,3 +200,8 @@ def test_only_the_kinds_that_are_asked_for(opened: Open) -> None:
     assert {one.kind for one in _actions(here, ["source"]).values()} == {FIX_ALL}
     assert _actions(here, ["refactor"]) == {}
     assert _actions(here, ["source.fix"]) == {}
+
+
+def test_nothing_is_allowed_in_a_text_without_the_end_of_a_string() -> None:
+    document = Workspace().open("file:///project/main.harn", 'let a = "// harnpy: allow b', 1)
+    assert allowing(document, Finding("unused-variable", "warning", "unused", 4, 5)) is None

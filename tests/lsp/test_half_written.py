@@ -112,3 +112,25 @@ def test_a_string_that_is_being_written_leaves_what_a_comment_allows(opened: Ope
     allowed = "fn f() {\n  // harnpy: allow undefined-name -- later\n  return nothing\n}\n\n"
     found = codes(opened(f'{allowed}let a = "').document)
     assert [code for code, _ in found] == ["unterminated-string"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for (a b) in [] {}",
+        "for (a, b in [] {}",
+        "pipeline p { a }",
+        "pipeline p a) { a }",
+        "override f { a }",
+        "let {a b} = x",
+        "let {a b, ...c} = x",
+        "parallel each [1] a -> a }",
+    ],
+)
+def test_names_are_read_where_a_mark_is_missing(text: str) -> None:
+    """A mended tree has a place for a name that stands behind a mark which the text lacks."""
+    workspace = Workspace()
+    document = workspace.open("file:///project/main.harn", f"{text}\n", 1)
+    for place in range(len(text)):
+        for _ in answers(workspace, document, place, place, Random(0)):
+            pass
