@@ -76,6 +76,7 @@ class Counts:
     damaged_messages = Size(16, 5_000)
     damaged_records = Size(100, 10_000)
     durable_programs = Size(30, 2_000)
+    taped_programs = Size(20, 1_000)
     killed_programs = Size(1, 30)
     killed_graphs = Size(0, 20)
     program_store_share = Size(5, 1)

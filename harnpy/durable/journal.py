@@ -176,7 +176,7 @@ class Journal:
         #: The program's clock, in seconds since it began.
         self.seconds = 0.0
         self._start: float | None = None
-        self._loop = asyncio.new_event_loop()
+        self._outer: asyncio.AbstractEventLoop | None = None
         self._wakeful: Wakeful | None = None
         self._woken: asyncio.Future[None] | None = None
         self._ticker: Ticker | None = None
@@ -287,7 +287,9 @@ class Journal:
             self._look_anew(name)
             try:
                 value = look()
-            except OSError as error:
+            except Exception as error:
+                if not (self.compares or isinstance(error, OSError)):
+                    raise
                 fact = {"error": encode_error(error)}
             else:
                 if not is_kept(value):
@@ -550,6 +552,13 @@ class Journal:
 
     # --- the loop outside -------------------------------------------------------------------------
 
+    @property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        """The loop outside, which a program that only repeats its records doesn't need."""
+        if self._outer is None:
+            self._outer = asyncio.new_event_loop()
+        return self._outer
+
     def _in_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
         if self._wakeful is None:
             self._wakeful = Wakeful(self._loop)
@@ -590,6 +599,8 @@ class Journal:
         """End what still runs outside."""
         if self._ticker is not None:
             self._ticker.stop()
+        if self._outer is None:
+            return
         with suppress(RuntimeError):  # an effect may have ended with the process's own end
             self._in_loop(end_tasks())
             self._in_loop(close_generators())
@@ -769,8 +780,9 @@ class Journal:
     def _have_looked(self) -> None:
         if self._tasks is not None:
             self._tasks.signal.watched = self._tasks.signal.pending = True
-        with suppress(RuntimeError):  # the loop is closed: the program has ended
-            self._loop.call_soon_threadsafe(self._wake)
+        if self._outer is not None:
+            with suppress(RuntimeError):  # the loop is closed: the program has ended
+                self._outer.call_soon_threadsafe(self._wake)
 
     def _ask(self, call: Callable[[], T]) -> T:
         """Ask the run, which may say that it is over. No program can catch that."""

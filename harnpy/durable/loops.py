@@ -46,6 +46,13 @@ class _Loop(asyncio.SelectorEventLoop):
         self.rests_for: float | None = None
         selector.on_rest = self._rest
 
+    def _make_self_pipe(self) -> None:
+        """Make none: it wakes a loop that waits, and this one never does."""
+        self._ssock = self._csock = None
+
+    def _close_self_pipe(self) -> None:
+        """There is none to close."""
+
     def time(self) -> float:
         return self._journal.seconds
 

@@ -154,6 +154,12 @@ class TapeJournal(Journal):
         if self._copies:
             self._held += [step for step in self._run.recorded if step.key.endswith(f":{ENV}")]
 
+    def leave(self) -> None:
+        """Record what a program has looked up that didn't begin: it is none, or can't be compiled."""
+        if not self._has_begun:
+            held, self._held = self._held, []
+            self._run.record(*held)
+
     def _look_anew(self, name: str) -> None:
         if self.is_closed:
             raise self._parted((f"{name}:{ENV}", None), None, self._task())

@@ -12,7 +12,8 @@ from harnpy.durable.programs import RecordedVm, program_texts
 from harnpy.durable.recorded import ProgramFiles, RecordedWorld, SettingsWorld
 from harnpy.faults import MisuseError
 from harnpy.formats.json import as_data
-from harnpy.storage.opening import open_store
+from harnpy.storage.memory import MemoryStore
+from harnpy.storage.opening import open_store, shown
 from harnpy.tape.journal import TapeJournal
 from harnpy.tape.models import TapedProvider
 from harnpy.tape.parts import SettingsFiles, TapedEnvironment, TapedPeople
@@ -89,11 +90,11 @@ class TapedVm(RecordedVm):
         if self._has_run:
             raise MisuseError("a tape has one run: make another Vm, with a tape of its own")
         self._has_run = True
-        clock = self._taped.real.clock
-        begun = clock.monotonic()
+        clock, begun = self._taped.real.clock, 0.0
         self.module_files = ProgramFiles(texts, self._cwd)
         writer = self._taped.writer
         if writer is not None:
+            begun = clock.monotonic()
             body = {
                 "entry": file, "files": dict(texts), "args": list(args), "pipeline": entry, "cwd": self._cwd,
             }  # fmt: skip
@@ -117,12 +118,25 @@ class TapedVm(RecordedVm):
             raise
         finally:
             self.close_stores()
+            self.journal.leave()
             self.journal.close()
             if writer is not None:
                 writer.end(replace(end, seconds=round(clock.monotonic() - begun, 6)))
 
     def _open_store(self, url: str) -> Store:
-        return open_store("memory:" if self.journal.is_closed else url)
+        opened: list[Store] = []
+
+        def look() -> tuple[str, bool, frozenset[str]]:
+            opened.append(open_store(url))
+            return opened[0].url, opened[0].strict_ids, opened[0].features
+
+        address, strict_ids, features = self.journal.fact(f"store/{shown(url)}", look)
+        if not self.journal.is_closed:
+            return opened[0] if opened else open_store(url)
+        # Nothing is asked of it but what the program doesn't see: leases.
+        replayed: Any = MemoryStore()
+        replayed.url, replayed.strict_ids, replayed.features = address, strict_ids, features
+        return replayed  # type: ignore[no-any-return]
 
     def _record_models(self, models: Models) -> None:
         find: Any = models.provider

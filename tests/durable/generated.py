@@ -20,11 +20,14 @@ let tools = tool_define(tool_registry(), "look", "Looks", {
 class Program:
     """The program of a seed. Only one that is ``steady`` prints the same in every run: it doesn't sleep."""
 
+    #: The fewest and the most that it has, beside those within others.
+    statements = (2, 3)
+
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
         self.steady = seed % 2 == 0
         self._names = 0
-        body = "".join(self._statement(0) for _ in range(self._random.randint(2, 3)))
+        body = "".join(self._statement(0) for _ in range(self._random.randint(*self.statements)))
         self.text = f'{_TOOLS}let ch = channel("c", 100)\n{body}println("end")\nreturn {{n: {seed}}}\n'
 
     def _name(self, letter: str) -> str:

@@ -121,8 +121,7 @@ class Outside(World):
                 ]
             prompt += ", first" if calls else ", then"
         self.asked[prompt] += 1
-        for _ in range(len(prompt) % 5):
-            await asyncio.sleep(0)
+        await self.pause(prompt)
         if "fail" in prompt:
             raise CallError("rate_limit", f"too much: {prompt}")
         return Reply(
@@ -134,6 +133,11 @@ class Outside(World):
             output_tokens=2,
             tool_calls=calls,
         )
+
+    async def pause(self, what: str) -> None:
+        """Let others come first."""
+        for _ in range(len(what) % 5):
+            await asyncio.sleep(0)
 
     def prepare(self, vm: Vm) -> None:
         vm.provide("p", self)
@@ -172,7 +176,7 @@ class _Processes:
         timeout: float | None = None,
     ) -> Ended:
         self._outside.ran[argv[-1]] += 1
-        await asyncio.sleep(0)
+        await self._outside.pause(argv[-1])
         return Ended(7, 0, f"ran {argv[-1]}".encode(), b"")
 
     async def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str] | None = None) -> Any:
