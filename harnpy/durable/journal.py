@@ -586,6 +586,11 @@ class Journal:
         if not (self.is_over or self._is_busy()):
             self._ask(self._run.check)
 
+    @property
+    def has_gone_outside(self) -> bool:
+        """Whether anything may be open in the loop outside."""
+        return self._outer is not None
+
     def outside(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine outside of the program, whose result it doesn't see: what closes things."""
 

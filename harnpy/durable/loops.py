@@ -96,7 +96,10 @@ class RecordedLoop(OwnLoop):
     def close(self) -> None:
         try:
             self._whole(cancel_tasks())
-            self._journal.outside(self.close_all())  # there it was opened
+            if self._journal.has_gone_outside:
+                self._journal.outside(self.close_all())  # there it was opened
+            else:
+                self._whole(self.close_all())
             self._whole(close_generators())
         finally:
             self.loop.close()

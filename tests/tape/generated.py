@@ -33,8 +33,10 @@ class TapedProgram(Program):
 
     def _watched(self, depth: int) -> str:
         name = self._name("w")
-        options = f"{_MODEL}, on_chunk: {{ c -> println(\"{name} [${{c.text}}]\") }}"
-        tools = ', tool_format: "native", tools: tools, max_iterations: 3' if self._random.random() < 0.5 else ""
+        options = f'{_MODEL}, on_chunk: {{ c -> println("{name} [${{c.text}}]") }}'
+        tools = (
+            ', tool_format: "native", tools: tools, max_iterations: 3' if self._random.random() < 0.5 else ""
+        )
         return f'println("{name} ${{agent_loop("{name}", nil, {{{options}{tools}}}).text}}")\n'
 
     def _compute(self, depth: int) -> str:
@@ -94,7 +96,7 @@ class TapedProgram(Program):
     def _clocks(self, depth: int) -> str:
         name = self._name("k")
         return (
-            f"let {name} = timer_start()\nprintln(\"${{monotonic_ms()}} ${{elapsed()}} ${{timestamp()}}\")\n"
+            f'let {name} = timer_start()\nprintln("${{monotonic_ms()}} ${{elapsed()}} ${{timestamp()}}")\n'
             f"timer_end({name})\n"
         )
 
@@ -111,11 +113,10 @@ class TapedProgram(Program):
 
     def _worker(self, depth: int) -> str:
         name = self._name("v")
-        options = f'{{task: "{name}", provider: "p", model: "m", node: {{kind: "subagent", mode: "llm"}}}}'
+        node = self._random.choice(('kind: "subagent"', 'kind: "stage"'))
+        options = f'{{task: "{name}", node: {{{node}, model_policy: {{provider: "p", model: "m"}}}}}}'
         inner = self._block(depth)
-        return (
-            f'let {name} = spawn_agent({options})\n{inner}println("${{wait_agent({name})?.status}}")\n'
-        )
+        return f'let {name} = spawn_agent({options})\n{inner}println("${{wait_agent({name})?.status}}")\n'
 
     def _line_of_tasks(self, depth: int) -> str:
         """Tasks that give to a channel, in whatever order they come to it."""
