@@ -17,7 +17,8 @@ class TapedProgram(Program):
             return super()._statement(depth)
         kinds = [
             self._stream, self._stream, self._watched, self._compute, self._chance, self._variable, self._log,
-            self._conversation, self._conversation, self._fetch, self._line, self._person, self._clocks, self._fails,
+            self._conversation, self._conversation, self._fetch, self._line, self._person,
+            self._clocks, self._fails,
         ]  # fmt: skip
         if depth < 2:
             kinds += [self._sub_agent, self._worker, self._line_of_tasks, self._remembered]
@@ -84,7 +85,8 @@ class TapedProgram(Program):
 
     def _fetch(self, depth: int) -> str:
         name, fails = self._name("h"), "refuse" if self._random.random() < 0.2 else "get"
-        call = f'http_{self._random.choice(("get", "post"))}("http://service.test/{fails}/{name}", "{name}").body'
+        method = self._random.choice(("get", "post"))
+        call = f'http_{method}("http://service.test/{fails}/{name}", "{name}").body'
         return f'try {{ println({call}) }} catch (e) {{ println("no {name} ${{e}}") }}\n'
 
     def _line(self, depth: int) -> str:

@@ -17,7 +17,6 @@ from harnpy.world import World
 from harnpy.world.clock import RealClock
 from harnpy.world.environment import Variables
 from harnpy.world.host import People
-from harnpy.world.processes import Ended
 from harnpy.world.random import RealRandom
 from harnpy.world.streams import RealStreams
 from tests.durable.runs import Outside
