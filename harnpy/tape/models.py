@@ -74,6 +74,8 @@ class TapedProvider:
         self._journal = journal
         #: Whether it answers by what the program has told it: then it answers a replay, too.
         self._is_own = is_own
+        if getattr(provider, "stream", None) is None:
+            self.stream = None  # type: ignore[method-assign,assignment]
 
     async def complete(self, request: Request) -> Reply:
         """Return the reply. The pieces of one that is watched are recorded as they come."""
@@ -104,6 +106,17 @@ class TapedProvider:
         request = self._journal.changed(request)
         stream: Any = getattr(self._provider, "stream", None)
         return _Stream(self._journal, request, lambda: stream(request))
+
+
+class Unmade:
+    """A provider of a replay, which asks nobody: no SDK is loaded for it. ``streams``: whether it has a `stream`."""
+
+    def __init__(self, streams: bool) -> None:
+        self.stream = self.complete if streams else None
+
+    def complete(self, request: Request) -> Reply:
+        """Never called: a replay has its replies from the tape."""
+        raise AssertionError(f"{request.provider} is asked in a replay")
 
 
 class _Pieces:

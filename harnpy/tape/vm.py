@@ -15,7 +15,7 @@ from harnpy.formats.json import as_data
 from harnpy.storage.memory import MemoryStore
 from harnpy.storage.opening import open_store, shown
 from harnpy.tape.journal import TapeJournal
-from harnpy.tape.models import TapedProvider
+from harnpy.tape.models import TapedProvider, Unmade
 from harnpy.tape.parts import SettingsFiles, TapedEnvironment, TapedPeople
 from harnpy.tape.tapes import COMPLETED, EXITED, FAILED, LAYOUT, End, Header
 from harnpy.version import __version__
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harnpy.llm.call import Models
+    from harnpy.llm.configuration.known_providers import ProviderConfig
+    from harnpy.llm.providers import Provider
     from harnpy.storage.contract import Store
     from harnpy.tape.worlds import TapedWorld
     from harnpy.vm.values import Value
@@ -139,6 +141,22 @@ class TapedVm(RecordedVm):
         return replayed  # type: ignore[no-any-return]
 
     def _record_models(self, models: Models) -> None:
+        journal, make, given = self.journal, models.connections.provider, models.provided
+        streams = journal.fact("providers", lambda: {name: _streams(own) for name, own in given.items()})
+        if journal.is_closed:
+            models.provided = {name: Unmade(can) for name, can in streams.items()}
+
+        def connected(config: ProviderConfig) -> Any:
+            made: list[Provider] = []
+
+            def look() -> bool:
+                made.append(make(config))
+                return _streams(made[0])
+
+            can = journal.fact(f"provider/{config.name}/{config.protocol}", look)
+            return Unmade(can) if journal.is_closed else made[0] if made else make(config)
+
+        models.connections.provider = connected  # type: ignore[assignment,method-assign]
         find: Any = models.provider
 
         def recorded(request: Any) -> Any:
@@ -147,6 +165,10 @@ class TapedVm(RecordedVm):
 
         models.provider = recorded  # type: ignore[method-assign]
         models.config.program = self.unguarded.environment.get, self.unguarded.files.read_text
+
+
+def _streams(provider: Provider) -> bool:
+    return getattr(provider, "stream", None) is not None
 
 
 def _data(value: Any) -> Any:

@@ -13,7 +13,7 @@ from harnpy import Vm
 from harnpy.tape import Recording, Replaying
 from tests.counts import COUNT
 from tests.tape.generated import TapedProgram
-from tests.tape.worlds import Refused, Scattered, Untouched, came_to
+from tests.tape.worlds import Scattered, Untouched, came_to
 
 
 @pytest.mark.parametrize("seed", COUNT.seeds(COUNT.taped_programs))
@@ -30,7 +30,6 @@ def test_a_replay_is_the_run_again(seed: int, tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(elsewhere)
     untouched = Untouched()
     vm = Vm(Replaying(tape, untouched))
-    vm.provide("p", Refused())
     vm.careful = True
     assert came_to(vm, vm.run_recorded) == first
     assert untouched.output() == (outside.output(), "".join(outside.errors))

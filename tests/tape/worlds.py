@@ -133,16 +133,6 @@ class _Printing(RealStreams):
         raise Touched("streams.isatty")
 
 
-class Refused:
-    """A provider that nobody may ask."""
-
-    def complete(self, request: Request) -> Reply:
-        raise Touched("a model")
-
-    def stream(self, request: Request) -> Any:
-        raise Touched("a model")
-
-
 def came_to(vm: Vm, run: Any) -> tuple[Any, str | None]:
     """Return what a program returns, or the text of its error."""
     try:
