@@ -4,7 +4,7 @@ An entry is a marshalled (maker, key, value) behind a checksum, in ``$XDG_CACHE_
 ``~/.cache/harnpy``. The key is any text, usually the whole source: it is compared on loading, so a
 colliding file name costs a miss and never runs another program. An entry that is corrupt, foreign or
 out of date is none; a directory that cannot be written keeps nothing. ``HARNPY_NO_CACHE=1`` turns all
-of it off.
+of it off; with ``HARNPY_NO_CACHE=writes`` entries are read, and none is written.
 
 On the start-up path: imports nothing that is not already there.
 """
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Any
 
+VARIABLE = "HARNPY_NO_CACHE"
+_NO_WRITES = "writes"
 #: Entries per kind; the older half goes when there are more.
 MAX_ENTRIES = 1024
 _SEED = 0x6861726E
@@ -55,7 +57,7 @@ def load(kind: str, key: str) -> Any | None:
 def store(kind: str, key: str, value: Any) -> None:
     """Keep a marshallable value; one that is not, or nests too deep, is not kept."""
     path = _path(kind, key)
-    if not path:
+    if not path or os.environ.get(VARIABLE) == _NO_WRITES:
         return
     partial = f"{path}.{os.getpid()}.{id(value):x}"
     try:
@@ -98,7 +100,7 @@ def _path(kind: str, key: str) -> str:
 
 def directory() -> str:
     """Return where entries are kept; ``""`` when none are."""
-    if os.environ.get("HARNPY_NO_CACHE", "") not in ("", "0"):
+    if os.environ.get(VARIABLE, "") not in ("", "0", _NO_WRITES):
         return ""
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):

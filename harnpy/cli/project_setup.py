@@ -57,7 +57,7 @@ def bind_project(vm: Vm, file: str | None, skill_dirs: Iterable[str] = ()) -> No
     places = [
         (layer, directory)
         for layer, directory in skill_places(vm.unguarded.environment.get, here, project or at, skill_dirs)
-        if layer == "cli" or os.path.isdir(directory)
+        if layer == "cli" or files.is_dir(directory)
     ]
     if places or project is not None:
         _bind_skills(vm, project or at, places)

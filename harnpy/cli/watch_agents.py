@@ -174,13 +174,12 @@ class View:
     """The view on the console while a program runs, whose output goes through ``world``."""
 
     def __init__(self, world: World, console: Console) -> None:
-        self._clock = world.clock
-        self._streams = world.streams
         self._console = console
         self._is_live = console.is_terminal and not console.is_dumb_terminal
         self._live: Live | None = None
         self._within_line = False
         self._board: Board | None = None
+        self._write: Callable[[str], object] | None = None
         if self._is_live:
             world.streams.write_err = self._giving_way(world.streams.write_err)
             if world.streams.isatty("stdout"):
@@ -189,7 +188,9 @@ class View:
     def run(self, program: Callable[..., Any], vm: Vm, *rest: Any) -> Any:
         """``program(vm, …)``, watched."""
         notify: dict[str, Any] = {"on_change": self._show} if self._is_live else {"on_end": self._say}
-        board = Board(lambda: context_of(vm).sessions.ids, self._clock.monotonic, **notify)
+        # Through the Vm's own world: a program that is recorded has the same view in a replay.
+        clock, self._write = vm.unguarded.clock, vm.unguarded.streams.write_err
+        board = Board(lambda: context_of(vm).sessions.ids, clock.monotonic, **notify)
         self._board = board
         vm.sessions.observers.append(board.receive)
         vm.settings.on_models.append(board.listen)
@@ -238,7 +239,8 @@ class View:
     # --- anything else ----------------------------------------------------------------------------
 
     def _say(self, agent: Agent) -> None:
-        self._streams.write_err(f"[harn] agent {agent.name}: {_summary(agent)}\n")
+        assert self._write is not None
+        self._write(f"[harn] agent {agent.name}: {_summary(agent)}\n")
 
 
 def table(board: Board, limit: int | None) -> Table:

@@ -18,6 +18,7 @@ from _thread import get_ident
 from collections import deque
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from zlib import crc32
 
@@ -87,6 +88,9 @@ _GLANCE = 256
 _TICK = 0.05
 #: Seconds between two looks of something that nobody can interrupt.
 LOOK = 0.2
+
+#: What reading a damaged record raises.
+_NO_VALUE = (ValueError, TypeError, LookupError, AttributeError)
 
 #: Whether the running code is part of an effect: what that has the world do is its own affair.
 _INSIDE: ContextVar[bool] = ContextVar("inside an effect", default=False)
@@ -184,6 +188,8 @@ class Journal:
         self._has_begun = False
         #: Whether the next effect may have happened already, in a process that was killed in it.
         self.may_have_happened = run.attempt > 1 or bool(self._recorded)
+        #: Returns when the whole program has to have ended, on its clock.
+        self.limit: Callable[[], float] = lambda: inf
         #: Whether the program has ended: from then on nothing is recorded.
         self.is_over = False
         self.ending: Ending | None = None
@@ -389,15 +395,17 @@ class Journal:
         try:
             error = decode_error(output["error"]) if "error" in output else None
             value = None if error is not None else decode(output["ok"])
-        except Unreadable as what:
-            unread = RunError(
-                f"run '{self._run.run_id}' can't go on from step '{step.key}': {what}; begin a new run"
-            )
-            self.ending, self.is_over = Ending(unread), True
+        except (Unreadable, *_NO_VALUE) as what:
+            self.ending, self.is_over = Ending(self._unread(step, what)), True
             raise self.ending from None
         if error is not None:
             raise error
         return value
+
+    def _unread(self, step: Step, what: Exception) -> BaseException:
+        """Return why the run ends at a record that can't be read."""
+        why = what if isinstance(what, Unreadable) else "it is damaged"
+        return RunError(f"run '{self._run.run_id}' can't go on from step '{step.key}': {why}; begin a new run")
 
     # --- waiting ----------------------------------------------------------------------------------
 
@@ -726,7 +734,7 @@ class Journal:
         as many in every process."""
         assert self._tasks is not None
         task: Task | None = self._tasks.current
-        deadlines: list[float] = []
+        deadlines = [] if self.limit() == inf else [self.limit()]
         while task is not None:
             deadlines += task.deadlines
             task = task.parent

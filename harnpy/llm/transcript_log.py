@@ -10,7 +10,6 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from harnpy.formats.json import compact_json
-from harnpy.formats.secrets.masking import mask_value
 from harnpy.world.files import private_files
 
 if TYPE_CHECKING:
@@ -121,6 +120,8 @@ class Segment:
         )
 
     def _row(self, type: str, **fields: Any) -> None:
+        from harnpy.formats.secrets.masking import mask_value  # takes its time to load
+
         row = {"type": type, "timestamp": f"{self._now():.3f}", **self._common, **mask_value(fields)}
         self._write(compact_json(row) + "\n")
 

@@ -176,6 +176,10 @@ class TapeJournal(Journal):
             self._is_live = True
             self.on_live()
 
+    def _unread(self, step: Step, what: Exception) -> BaseException:
+        number = effects_in(step for _, step in self._recorded[: self._next])
+        return TapeError(f"{self.tape} is damaged at effect {number}, {step.key}: record the run again")
+
     def _agrees(self, step: Step, asked: Json) -> bool:
         if step.output.get("asked") == asked:
             return True

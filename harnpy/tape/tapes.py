@@ -15,11 +15,11 @@ from msgspec import Struct
 
 from harnpy.faults import MisuseError
 from harnpy.version import __version__
-from harnpy.workflow.engines.contract import Job, Step
+from harnpy.workflow.engines.contract import PROGRAM, Job, Step
 from harnpy.world.files import system_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import BinaryIO
 
 
@@ -46,13 +46,16 @@ class Origin(Struct, omit_defaults=True, frozen=True):
 
 
 class Header(Struct, omit_defaults=True, frozen=True):
-    """``job`` is the program, as a durable run has it; ``made`` is in seconds since 1970."""
+    """``job`` is the program, as a durable run has it; ``made`` is in seconds since 1970; ``vm`` has the options
+    of its Vm, ``command`` those of `harnpy run` that a replay needs, too."""
 
     harn_tape: int
     harnpy: str
     job: Job
     made: float
     branch: Origin | None = None
+    vm: dict[str, Any] = {}
+    command: dict[str, Any] = {}
 
 
 class End(Struct, omit_defaults=True, frozen=True):
@@ -97,6 +100,10 @@ def read_tape(path: str | os.PathLike[str]) -> Tape:
     try:
         with open(path, "rb") as file:
             data = file.read()
+    except FileNotFoundError if os.path.exists(f"{path}.partial") else () as error:
+        raise TapeError(
+            f"{path} isn't there yet: the run that is recorded in {path}.partial goes on, or was cut off"
+        ) from error
     except OSError as error:
         raise TapeError(f"{path} can't be read: {system_reason(error)}") from None
     if not data.startswith(_BEGINNING):
@@ -113,7 +120,9 @@ def read_tape(path: str | os.PathLike[str]) -> Tape:
             if end is not None:
                 raise ValueError
             if line.startswith(b"["):
-                steps.append(msgspec.json.decode(line, type=Step))
+                step = msgspec.json.decode(line, type=Step)
+                _check_step(step)
+                steps.append(step)
             else:
                 end = msgspec.json.decode(line, type=_Last).end
         except (ValueError, RecursionError):
@@ -136,9 +145,34 @@ def _read_header(path: str, line: bytes) -> Header:
             f"{path} was made by a newer harnpy: it has the layout {layout}, this is {__version__} and reads "
             f"layouts up to {LAYOUT}"
         )
-    if header is None or layout < 1:
+    if header is None or layout < 1 or not _is_program(header.job):
         raise TapeError(f"{path} is damaged at line 1: record the run again")
     return header
+
+
+def _check_step(step: Step) -> None:
+    """Raise ValueError for what no step comes to."""
+    output = step.output
+    if step.key.endswith(":out"):
+        sound = isinstance(output, list) and len(output) == 2 and all(type(each) is int for each in output)
+    else:
+        sound = isinstance(output, dict) and isinstance(output.get("at", 0), int | float)
+        sound = sound and not output.keys().isdisjoint(("ok", "error", "at"))
+    if not sound:
+        raise ValueError(step.key)
+
+
+def _is_program(job: Job) -> bool:
+    """Return whether a job that says that it is a program has one."""
+    if job.kind != PROGRAM:
+        return True
+    body = job.body
+    if not (isinstance(body, dict) and isinstance(body.get("files"), dict)):
+        return False
+    texts = [body.get("entry"), body.get("cwd"), body.get("pipeline") or "", *body["files"].values()]
+    if not all(isinstance(each, str) for each in texts) or not isinstance(body.get("args"), list):
+        return False
+    return os.path.join(body["cwd"], body["entry"]) in body["files"]
 
 
 def _layout(line: bytes) -> int:
@@ -150,11 +184,15 @@ class TapeWriter:
     """Writes a tape. Its file has the name ``<path>.partial`` until it ends, so that a former tape stays
     until there is a whole new one.
 
-    Raises `TapeError` when the file can't be written, or another file than a tape is at ``path``.
+    Raises `TapeError` when the file can't be begun, or another file than a tape is at ``path``. What can't be
+    written later is the ``failure``, of which ``on_failure`` is told: the program goes on without being recorded, as
+    its work is worth more.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
+        self.failure: TapeError | None = None
+        self.on_failure: Callable[[TapeError], object] = lambda failure: None
         self._partial = f"{self.path}.partial"
         self._file: BinaryIO | None = None
         if os.path.lexists(self.path) and not is_tape(self.path):
@@ -164,36 +202,50 @@ class TapeWriter:
         """Write the header."""
         try:
             descriptor = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            self._file = open(descriptor, "wb", buffering=0)  # noqa: SIM115 - `end` closes it
+            self._file = open(descriptor, "wb", buffering=0)  # noqa: SIM115 - `end` and `leave` close it
         except OSError as error:
-            raise self._failure(error) from None
+            raise self._failed(error) from None
         self._write([msgspec.json.encode(header)])
+        if self.failure is not None:
+            raise self.failure
 
     def write(self, steps: Sequence[Step]) -> None:
         """Append the steps. They survive the end of the process."""
-        self._write([_LINES.encode(step) for step in steps])
+        if steps:
+            self._write([_LINES.encode(step) for step in steps])
 
     def end(self, end: End) -> None:
         """Write how the program ended, and give the file its name."""
         self._write([msgspec.json.encode(_Last(end))])
-        assert self._file is not None
-        self._file.close()
-        self._file = None
-        try:
-            os.replace(self._partial, self.path)
-        except OSError as error:
-            raise self._failure(error) from None
+        self.leave()
+        if self.failure is None:
+            try:
+                os.replace(self._partial, self.path)
+            except OSError as error:
+                self._give_up(error)
+
+    def leave(self) -> None:
+        """Close the file as it is: the program was cut off."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def _write(self, lines: list[bytes]) -> None:
+        if self.failure is not None:
+            return
         assert self._file is not None, "the header is written first"
         data = memoryview(b"\n".join(lines) + b"\n")
         try:
             while data:
                 data = data[self._file.write(data) :]
         except OSError as error:
-            raise self._failure(error) from None
+            self._give_up(error)
 
-    def _failure(self, error: OSError) -> TapeError:
+    def _give_up(self, error: OSError) -> None:
+        self.failure = self._failed(error)
+        self.on_failure(self.failure)
+
+    def _failed(self, error: OSError) -> TapeError:
         return TapeError(f"the tape {self._partial} can't be written: {system_reason(error)}")
 
 

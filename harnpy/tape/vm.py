@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os.path
+from dataclasses import asdict
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -17,9 +19,10 @@ from harnpy.storage.opening import open_store, shown
 from harnpy.tape.journal import TapeJournal
 from harnpy.tape.models import TapedProvider, Unmade
 from harnpy.tape.parts import SettingsFiles, TapedEnvironment, TapedPeople
-from harnpy.tape.tapes import COMPLETED, EXITED, FAILED, LAYOUT, End, Header
+from harnpy.tape.tapes import COMPLETED, EXITED, FAILED, LAYOUT, End, Header, TapeError
 from harnpy.version import __version__
 from harnpy.vm.errors import ExitRequest
+from harnpy.vm.limits import Limits, Meter
 from harnpy.workflow.engines.contract import PROGRAM, Job
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.providers import Provider
     from harnpy.storage.contract import Store
+    from harnpy.tape.tapes import Tape
     from harnpy.tape.worlds import TapedWorld
     from harnpy.vm.values import Value
 
@@ -45,8 +49,15 @@ class TapedVm(RecordedVm):
         cwd = real.files.cwd() if world.tape is None else world.tape.job.body["cwd"]
         recorded = RecordedWorld(real, journal, cwd, {"environment": TapedEnvironment, "people": TapedPeople})
         settings = SettingsWorld(recorded, SettingsFiles(real.files, journal, cwd))  # type: ignore[arg-type]
+        if world.tape is not None:
+            options = {**_options_on(world.tape), **options}
+        self._options = options
         super().__init__(recorded, settings, journal, journal.tape, "", **options)
+        journal.limit = lambda: inf if self.meter is None else self.meter.ends_at
         self._cwd = cwd
+
+    def _meter(self, limits: Limits | None) -> Meter | None:
+        return None if limits is None else Meter(limits, lambda: self.journal.seconds)
 
     def run_file(
         self, path: str, *, args: Sequence[str] = (), entry: str | None = None, checked: bool = True
@@ -101,10 +112,16 @@ class TapedVm(RecordedVm):
                 "entry": file, "files": dict(texts), "args": list(args), "pipeline": entry, "cwd": self._cwd,
             }  # fmt: skip
             job = Job(PROGRAM, os.path.basename(file), body)
-            writer.begin(Header(LAYOUT, __version__, job, clock.now(), self._taped.origin))
+            taped, rules = self._taped, _written_options(self._options)
+            writer.begin(
+                Header(LAYOUT, __version__, job, clock.now(), taped.origin, rules, dict(taped.command))
+            )
+            writer.on_failure = lambda failure: taped.real.warn(
+                "tape", f"{failure}; the program goes on, and isn't recorded any more"
+            )
         for prepare in self._taped.on_begin:
             prepare(self.journal, self)
-        end = End(FAILED)
+        end: End | None = None  # none for a run that is cut off, as by Ctrl-C
         try:
             value = super().run_source(source, file=file, args=args, entry=entry, checked=checked)
             end = End(COMPLETED, _data(value))
@@ -122,7 +139,9 @@ class TapedVm(RecordedVm):
             self.close_stores()
             self.journal.leave()
             self.journal.close()
-            if writer is not None:
+            if writer is not None and end is None:
+                writer.leave()
+            elif writer is not None and end is not None:
                 writer.end(replace(end, seconds=round(clock.monotonic() - begun, 6)))
 
     def _open_store(self, url: str) -> Store:
@@ -156,7 +175,7 @@ class TapedVm(RecordedVm):
             can = journal.fact(f"provider/{config.name}/{config.protocol}", look)
             return Unmade(can) if journal.is_closed else made[0] if made else make(config)
 
-        models.connections.provider = connected  # type: ignore[assignment,method-assign]
+        models.connections.provider = connected  # type: ignore[method-assign]
         find: Any = models.provider
 
         def recorded(request: Any) -> Any:
@@ -165,6 +184,40 @@ class TapedVm(RecordedVm):
 
         models.provider = recorded  # type: ignore[method-assign]
         models.config.program = self.unguarded.environment.get, self.unguarded.files.read_text
+
+
+def _written_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a Vm as JSON, without those that are as usual."""
+    written: dict[str, Any] = {}
+    for name, value in options.items():
+        if isinstance(value, Limits):
+            value = {key: most for key, most in asdict(value).items() if most is not None}
+        elif name in _SETS and value is not None:
+            value = sorted(value)
+        if value not in (_USUAL.get(name), None):
+            written[name] = value
+    return written
+
+
+#: Options of a Vm that are sets of names, and what some are that nobody has given.
+_SETS = frozenset({"deny", "allow", "capabilities"})
+_USUAL = {"deny": [], "evaluator": "compile", "trace_llm": False, "tracing": False}
+
+
+def _options_on(tape: Tape) -> dict[str, Any]:
+    """Return the options of the Vm that a tape was recorded with."""
+    options = dict(tape.header.vm)
+    try:
+        if "limits" in options:
+            options["limits"] = Limits(**options["limits"])
+        if not options.keys() <= _OPTIONS:
+            raise ValueError
+    except (TypeError, ValueError):
+        raise TapeError(f"{tape.path} is damaged at line 1: record the run again") from None
+    return options
+
+
+_OPTIONS = frozenset("deny allow trace_llm tracing evaluator limits capabilities egress".split())
 
 
 def _streams(provider: Provider) -> bool:

@@ -12,7 +12,7 @@ from harnpy.world import World
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harnpy.tape.journal import TapeJournal
     from harnpy.tape.tapes import Origin
@@ -33,6 +33,7 @@ class TapedWorld(World):
         steps: Sequence[Step] | None = None,
         writer: TapeWriter | None = None,
         origin: Origin | None = None,
+        command: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         self.real = World() if real is None else real
@@ -41,6 +42,8 @@ class TapedWorld(World):
         self.steps = steps
         self.writer = writer
         self.origin = origin
+        #: The options of `harnpy run` that a replay needs, too: by default the tape's.
+        self.command = dict(command or {}) if tape is None or command else tape.header.command
         #: Called with the journal and the Vm before the program begins.
         self.on_begin: list[Callable[[TapeJournal, Any], object]] = []
 
@@ -64,8 +67,14 @@ class Recording(TapedWorld):
 
     rules = RECORDING
 
-    def __init__(self, path: str | os.PathLike[str], real: World | None = None) -> None:
-        super().__init__(real, writer=TapeWriter(path))
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        real: World | None = None,
+        *,
+        command: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(real, writer=TapeWriter(path), command=command)
 
 
 class Replaying(TapedWorld):

@@ -155,6 +155,25 @@ class Options:
         self.limit: list[str] = []
         self.accept_changes: list[str] = []
 
+    def of_a_tape(self) -> dict[str, Any]:
+        """Return the options that a replay of the run has, too, beside those of its Vm."""
+        kept = {name: getattr(self, name) for name in _ON_TAPES}
+        kept["inline"] = self.code is not None
+        return {name: value for name, value in kept.items() if value}
+
+    @classmethod
+    def from_tape(cls, command: Mapping[str, Any], file: str) -> Options:
+        """Return the options of a replay of the program in ``file``."""
+        options = cls()
+        for name in _ON_TAPES:
+            setattr(options, name, command.get(name, getattr(options, name)))
+        options.file = None if command.get("inline") else file
+        return options
+
+
+#: The options of a run that its tape keeps: they change what is printed, or what the program finds.
+_ON_TAPES = ("llm_mock", "skill_dirs", "trace", "watch_agents")
+
 
 def main(argv: Sequence[str], stopping: Stopping | None = None) -> int:
     """Run what `argv` (without `run`) names; return the exit status.
@@ -281,7 +300,6 @@ def _take(options: Options, word: str, rest: Any) -> None:
 
 def _execute(options: Options, stopping: Stopping | None) -> int:
     from harnpy import Vm
-    from harnpy.vm.errors import ExitRequest
 
     if options.trust:
         import os
@@ -296,10 +314,10 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
         from harnpy.tape import Recording, TapeError
 
         try:
-            world = Recording(options.record, world)
+            world = Recording(options.record, world, command=options.of_a_tape())
         except TapeError as error:
             return _failed(error, options.debug)
-    run = _instrumented(options, world)
+    run = instrumented(options, world, _run)
     allow = None if options.allow is None else [*_names(options.allow), *_CORE.split()]
     evaluator = "walk" if options.walk else "compile"
     vm = Vm(
@@ -311,6 +329,13 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
         limits=options.limits,
     )
     vm.on_start.append(_collect)
+    return perform(vm, options, run)
+
+
+def perform(vm: Vm, options: Options, run: Callable[[Vm, Options], Any]) -> int:
+    """Run a program by ``run(vm, options)``; return the exit status."""
+    from harnpy.vm.errors import ExitRequest
+
     vm.careful, vm.on_warnings = True, _warn
     try:
         bind_project(vm, options.file, options.skill_dirs)
@@ -384,9 +409,10 @@ def _world(options: Options) -> World:
     return world
 
 
-def _instrumented(options: Options, world: World) -> Callable[[Vm, Options], Any]:
-    """Return the VM that runs the program: plain, watched, with model calls replayed or recorded."""
-    run = _run
+def instrumented(
+    options: Options, world: World, run: Callable[[Vm, Options], Any]
+) -> Callable[[Vm, Options], Any]:
+    """Return what runs the program by ``run``: plain, watched, with model calls replayed or recorded."""
     if options.watch_agents:
         from harnpy.cli.watch_agents import watched
 

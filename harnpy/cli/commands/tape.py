@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harnpy.cache import VARIABLE
 from harnpy.cli import FAILED
 from harnpy.cli.command_options import html_option
-from harnpy.cli.project_setup import bind_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,23 +51,21 @@ def replay(run: str, file: str | None, page: str | None) -> int:
 
 
 def perform(world: TapedWorld, tape: Tape, file: str | None = None) -> int:
-    """Run a tape's program, or the one in ``file``, in a world of tapes; return the exit status, as that of
-    `harnpy run`."""
+    """Run a tape's program, or the one in ``file``, in a world of tapes, with the options that it was recorded
+    with; return the exit status, as that of `harnpy run`."""
     from harnpy import Vm
-    from harnpy.cli.commands.run import exit_status
-    from harnpy.vm.errors import ExitRequest
+    from harnpy.cli.commands import run
 
-    vm: Any = Vm(world)
-    vm.careful = True
-    try:
-        bind_project(vm, file or tape.job.body["entry"])
-        with unchanged_disk(world):
-            value = vm.run_recorded() if file is None else vm.run_file(file, args=tape.job.body["args"])
-        return exit_status(value, vm.failures)
-    except ExitRequest as request:
-        return request.code
-    except Exception as error:
-        return _failed(error)
+    body, command = tape.job.body, tape.header.command
+    options = run.Options.from_tape(command, body["entry"])
+
+    def again(vm: Any, options: run.Options) -> Any:
+        if command.get("inline"):
+            vm.settings.home = body["cwd"]
+        return vm.run_recorded() if file is None else vm.run_file(file, args=body["args"])
+
+    with unchanged_disk(world):
+        return run.perform(Vm(world), options, run.instrumented(options, world, again))
 
 
 @contextmanager
@@ -75,15 +73,16 @@ def unchanged_disk(world: TapedWorld) -> Iterator[None]:
     """Have nothing cached on the disk meanwhile, where the world is closed."""
     import os
 
-    former = os.environ.get("HARNPY_NO_CACHE")
-    os.environ["HARNPY_NO_CACHE"] = "1"
+    if not world.rules.is_closed or os.environ.get(VARIABLE):
+        yield
+        return
+    former, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    os.environ[VARIABLE] = "writes"
     try:
         yield
     finally:
-        if former is None:
-            del os.environ["HARNPY_NO_CACHE"]
-        else:
-            os.environ["HARNPY_NO_CACHE"] = former
+        del os.environ[VARIABLE]
+        sys.dont_write_bytecode = former
 
 
 def _failed(error: Exception) -> int:
