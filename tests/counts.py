@@ -77,6 +77,9 @@ class Counts:
     damaged_records = Size(100, 10_000)
     durable_programs = Size(30, 2_000)
     taped_programs = Size(20, 1_000)
+    #: A tape is cut off at one of so many bytes, and has another byte in so many places.
+    tape_cuts_share = Size(199, 1)
+    damaged_tapes = Size(60, 5_000)
     killed_programs = Size(1, 30)
     killed_graphs = Size(0, 20)
     program_store_share = Size(5, 1)

@@ -7,7 +7,7 @@ the recorded one at the first effect that differs, and it shows again what was p
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harnpy.durable.journal import ENV, MODEL, OUTPUT, PIECE, TOOL, Ending, Journal
 from harnpy.tape.description import described, difference, kind_of
@@ -162,7 +162,7 @@ class TapeJournal(Journal):
 
     def _look_anew(self, name: str) -> None:
         if self.is_closed:
-            raise self._parted((f"{name}:{ENV}", None), None, self._task())
+            raise self._bare(self._parted((f"{name}:{ENV}", None), None, self._task()))
 
     def renews(self) -> bool:
         """Return whether anything is done outside of the records."""
@@ -175,6 +175,16 @@ class TapeJournal(Journal):
         if not self._is_live:
             self._is_live = True
             self.on_live()
+
+    def _came_to(self, step: Step) -> Any:
+        try:
+            return super()._came_to(step)
+        except Ending as over:
+            raise self._bare(over) from None
+
+    def _bare(self, over: Ending) -> BaseException:
+        """Return what ends the run: before the program begins there is nothing to unwind."""
+        return over if self._has_begun else over.error
 
     def _unread(self, step: Step, what: Exception) -> BaseException:
         number = effects_in(step for _, step in self._recorded[: self._next])

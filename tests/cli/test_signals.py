@@ -104,6 +104,25 @@ def test_signals_at_random_moments(tmp_path: Path, name: str) -> None:
         check_files(tmp_path)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_recording_that_is_ended_replays_up_to_there(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "p.harn").write_text(
+        'for i in 1 to 500 { println("line ${i} ${uuid()}")\n write_file("f", "${i}")\n sleep(20ms) }'
+    )
+    process = started(tmp_path, "run", "--record", "run.tape", "p.harn")
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(3)]
+    process.send_signal(number)
+    rest, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err) == (124, NOTICE)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["f", "p.harn", "run.tape.partial"]
+    replay = started(tmp_path, "replay", "run.tape.partial")
+    out, err = replay.communicate(timeout=PATIENCE)
+    assert out == "".join(lines) + rest
+    assert err.startswith("error: run.tape.partial was cut off after effect ")
+    assert (replay.returncode, err.count("\n")) == (1, 1)
+
+
 @pytest.fixture
 def signals(monkeypatch: pytest.MonkeyPatch) -> main.Signals:
     """Those of no process: what they tell Python is undone, and nothing ends when their time is over."""

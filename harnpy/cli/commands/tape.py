@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ def replay(run: str, file: str | None, page: str | None) -> int:
     """
     from harnpy.tape import is_tape
 
-    if not is_tape(run):
+    if not (is_tape(run) or os.path.exists(f"{run}.partial")):
         from harnpy.cli.commands import runs
 
         if file is not None:
@@ -71,8 +72,6 @@ def perform(world: TapedWorld, tape: Tape, file: str | None = None) -> int:
 @contextmanager
 def unchanged_disk(world: TapedWorld) -> Iterator[None]:
     """Have nothing cached on the disk meanwhile, where the world is closed."""
-    import os
-
     if not world.rules.is_closed or os.environ.get(VARIABLE):
         yield
         return
