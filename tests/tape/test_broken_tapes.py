@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from harnpy import Vm
-from harnpy.tape import Recording, Replaying, TapeError, read_tape
 from harnpy.syntax.diagnostic import SourceFault
+from harnpy.tape import Recording, Replaying, TapeError, read_tape
 from harnpy.vm.errors import VmError
 from tests.counts import COUNT
 from tests.tape.worlds import Scattered, Untouched
@@ -79,7 +79,10 @@ def test_a_tape_is_damaged_at_any_byte(tmp_path: Path, monkeypatch: pytest.Monke
     data, chance = bytearray(tape.read_bytes()), Random(COUNT.seed)
     bad = tmp_path / "bad.tape"
     for _ in range(COUNT.damaged_tapes):
-        place, other = chance.randrange(len(data)), chance.choice([0, 10, 34, 48, 91, 93, 123, 125, 0xFF, 0x61])
+        place, other = (
+            chance.randrange(len(data)),
+            chance.choice([0, 10, 34, 48, 91, 93, 123, 125, 0xFF, 0x61]),
+        )
         bad.write_bytes(data[:place] + bytes([other]) + data[place + 1 :])
         error, _ = replayed(bad)
         assert error is None or "Traceback" not in error
@@ -109,7 +112,13 @@ def test_what_is_no_tape_of_ours_is_said(tmp_path: Path, change: bytes, said: st
     "change",
     [
         {"job": {"kind": "program", "name": "x", "body": {}}},
-        {"job": {"kind": "program", "name": "x", "body": {"entry": "x", "files": {}, "args": [], "cwd": "/"}}},
+        {
+            "job": {
+                "kind": "program",
+                "name": "x",
+                "body": {"entry": "x", "files": {}, "args": [], "cwd": "/"},
+            }
+        },
         {"vm": {"limits": {"wishes": 3}}},
         {"vm": {"colour": "blue"}},
     ],
@@ -124,7 +133,9 @@ def test_a_damaged_header_is_said(
         Vm(Replaying(tape, Untouched()))
 
 
-@pytest.mark.parametrize("output", ['{"asked":1}', "[1]", '{"ok":{"$object":["os:system",true,["x"],null]}}', "7"])
+@pytest.mark.parametrize(
+    "output", ['{"asked":1}', "[1]", '{"ok":{"$object":["os:system",true,["x"],null]}}', "7"]
+)
 def test_a_damaged_step_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str) -> None:
     tape, _ = recorded(tmp_path, monkeypatch, "println(random())")
     lines = tape.read_text().splitlines()
@@ -233,5 +244,7 @@ def test_a_tape_that_is_being_written_is_replayed_up_to_there(
 
 def test_a_tape_that_is_not_there_yet_is_said(tmp_path: Path) -> None:
     (tmp_path / "run.tape.partial").write_text("")
-    with pytest.raises(TapeError, match=r"run.tape isn't there yet: the run that is recorded in .*run.tape.partial"):
+    with pytest.raises(
+        TapeError, match=r"run.tape isn't there yet: the run that is recorded in .*run.tape.partial"
+    ):
         read_tape(tmp_path / "run.tape")

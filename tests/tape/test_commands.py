@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -31,7 +30,7 @@ PROGRAMS = {
     "no syntax": "let = = 1",
     "agent": _LOOP,
     "stdin": 'println("read ${read_line()} and ${read_stdin()}")',
-    "skills": "println(\"${skills}\")",
+    "skills": 'println("${skills}")',
 }
 OPTIONS = {
     "trace": ["--trace"],
