@@ -556,7 +556,7 @@ class Journal:
         now = self._world.clock.monotonic()
         if self._start is None:
             self._start = now - self.seconds
-        return max(now - self._start, self.seconds)
+        return max(round(now - self._start, 6), self.seconds)
 
     # --- the loop outside -------------------------------------------------------------------------
 

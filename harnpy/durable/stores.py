@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from harnpy.durable.journal import READ, SESSION
 from harnpy.durable.values import told
 from harnpy.session.chunks import KIND as CHUNKS
-from harnpy.storage.contract import FROM_THE_END, Head, Page
+from harnpy.storage.contract import FROM_THE_END, Head, Page, Row
 from harnpy.storage.errors import StreamExists, VersionConflict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harnpy.durable.journal import Journal
-    from harnpy.storage.contract import Codec, HeadQuery, Record, Row, Store
+    from harnpy.storage.contract import Codec, HeadQuery, Record, Store
     from harnpy.storage.leases import Lease
     from harnpy.workflow.engines.contract import Json
 
@@ -164,6 +164,11 @@ class RecordedStream:
     def _rows(self, records: Sequence[Record]) -> list[Row]:
         return list(self.codec.encode(records))
 
+    def _written(self, records: Sequence[Record]) -> list[Any]:
+        """Return the rows of records as they are recorded: on tapes as lists, which are shorter."""
+        rows = self._rows(records)
+        return [[*row] for row in rows] if self._journal.compares else rows
+
     def read(
         self,
         after: int = 0,
@@ -184,11 +189,11 @@ class RecordedStream:
                     found = self.real.read(after, until, types=types, reverse=reverse, limit=limit)
                     left = islice(found, given, None)
                 page += islice(left, size)
-                return [self.real.version, self._rows(page[::-1] if reverse else page)]
+                return [self.real.version, self._written(page[::-1] if reverse else page)]
 
             self.version, rows = self._journal.at_once(READ, look)
             if rows and not page:
-                page += self.codec.decode(rows)
+                page += self.codec.decode(_read(rows))
                 if reverse:
                     page.reverse()
             yield from page
@@ -200,12 +205,12 @@ class RecordedStream:
         return next(self.read(reverse=True, limit=1), None)
 
     def find_key(self, key: str) -> Record | None:
-        def look() -> list[Row]:
+        def look() -> list[Any]:
             found = self.real.find_key(key)
-            return [] if found is None else self._rows([found])
+            return [] if found is None else self._written([found])
 
         rows = self._journal.at_once(READ, look)
-        return self.codec.decode(rows)[0] if rows else None
+        return self.codec.decode(_read(rows))[0] if rows else None
 
     def find_id(self, id: str) -> int | None:
         number: int | None = self._journal.at_once(READ, lambda: self.real.find_id(id))
@@ -220,6 +225,10 @@ class RecordedStream:
 
     def drop(self, until: int) -> int:
         return self._journal.at_once(SESSION, lambda: int(self.real.drop(until)))
+
+
+def _read(rows: Sequence[Any]) -> list[Row]:
+    return [Row(*row) for row in rows]
 
 
 def _plain(head: Head | None) -> Head | None:

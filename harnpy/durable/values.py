@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from base64 import b64decode, b64encode
 from contextlib import suppress
-from dataclasses import is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from hashlib import sha256
 from importlib import import_module
@@ -165,6 +165,8 @@ def _encode_object(value: Any, utf8: bool) -> Json:
     except (TypeError, ValueError):
         raise Unrecordable(f"a {cls.__name__}") from None
     state = rest[0] if rest else None
+    if utf8 and is_dataclass(cls) and type(state) is tuple and state[0] is None:
+        state = None, _unusual(cls, state[1])
     if made is not cls:  # `copyreg.__newobj__`, which is given the class
         arguments = arguments[1:]
     return {
@@ -172,11 +174,29 @@ def _encode_object(value: Any, utf8: bool) -> Json:
     }
 
 
+def _unusual(cls: Any, slots: dict[str, Any]) -> dict[str, Any]:
+    """Return those of a dataclass's values that aren't its defaults, which `_decode_object` puts in again."""
+    usual = {each.name: _default(each) for each in fields(cls)}
+    return {
+        key: item
+        for key, item in slots.items()
+        if type(item) is not type(usual.get(key, MISSING)) or item != usual[key]
+    }
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
 def _decode_object(name: str, is_called: bool, arguments: Json, state: Json) -> Any:
     cls = _class(name, _is_data)
     given, held = decode(arguments), decode(state)
     value = cls(*given) if is_called else cls.__new__(cls, *given)
     _restore(value, held)
+    if is_dataclass(cls) and not is_called:
+        for each in fields(cls):
+            if not hasattr(value, each.name):
+                object.__setattr__(value, each.name, _default(each))
     return value
 
 

@@ -122,6 +122,8 @@ class _Strand:
     """The journal of what happens one after the other: as `Journal`, for a program that isn't ours."""
 
     may_have_happened = False
+    #: Whether what effects are asked for is recorded with them.
+    compares = True
 
     def __init__(self, strands: _Strands, name: str) -> None:
         self._strands = strands
