@@ -405,7 +405,9 @@ class Journal:
     def _unread(self, step: Step, what: Exception) -> BaseException:
         """Return why the run ends at a record that can't be read."""
         why = what if isinstance(what, Unreadable) else "it is damaged"
-        return RunError(f"run '{self._run.run_id}' can't go on from step '{step.key}': {why}; begin a new run")
+        return RunError(
+            f"run '{self._run.run_id}' can't go on from step '{step.key}': {why}; begin a new run"
+        )
 
     # --- waiting ----------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from harnpy.eventlog.contract import LogEvent
 from harnpy.eventlog.errors import LogError
 from harnpy.formats.json import as_data
-from harnpy.formats.secrets.masking import mask_value
 from harnpy.world.clock import milliseconds
 
 if TYPE_CHECKING:
@@ -49,6 +48,8 @@ class AgentEventTopic:
         """Append an event as ``{index_hint, session_id, event}``; the hint is the time in milliseconds."""
         if self._broken:
             return
+        from harnpy.formats.secrets.masking import mask_value  # takes its time to load
+
         payload = {
             "index_hint": milliseconds(self._now()),
             "session_id": self._session_id,

@@ -46,8 +46,8 @@ class Origin(Struct, omit_defaults=True, frozen=True):
 
 
 class Header(Struct, omit_defaults=True, frozen=True):
-    """``job`` is the program, as a durable run has it; ``made`` is in seconds since 1970; ``vm`` has the options
-    of its Vm, ``command`` those of `harnpy run` that a replay needs, too."""
+    """``job`` is the program, as a durable run has it; ``made`` is in seconds since 1970; ``vm`` has the
+    options of its Vm, ``command`` those of `harnpy run` that a replay needs, too."""
 
     harn_tape: int
     harnpy: str
@@ -100,12 +100,12 @@ def read_tape(path: str | os.PathLike[str]) -> Tape:
     try:
         with open(path, "rb") as file:
             data = file.read()
-    except FileNotFoundError if os.path.exists(f"{path}.partial") else () as error:
-        raise TapeError(
-            f"{path} isn't there yet: the run that is recorded in {path}.partial goes on, or was cut off"
-        ) from error
     except OSError as error:
-        raise TapeError(f"{path} can't be read: {system_reason(error)}") from None
+        if isinstance(error, FileNotFoundError) and os.path.exists(f"{path}.partial"):
+            why = f"isn't there yet: the run that is recorded in {path}.partial goes on, or was cut off"
+        else:
+            why = f"can't be read: {system_reason(error)}"
+        raise TapeError(f"{path} {why}") from None
     if not data.startswith(_BEGINNING):
         raise TapeError(f"{path} is no tape: `harnpy run --record FILE.tape PROGRAM` makes one")
     lines = data.split(b"\n")
@@ -185,8 +185,8 @@ class TapeWriter:
     until there is a whole new one.
 
     Raises `TapeError` when the file can't be begun, or another file than a tape is at ``path``. What can't be
-    written later is the ``failure``, of which ``on_failure`` is told: the program goes on without being recorded, as
-    its work is worth more.
+    written later is the ``failure``, of which ``on_failure`` is told: the program goes on without being
+    recorded, as its work is worth more.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

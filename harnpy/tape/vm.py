@@ -14,6 +14,7 @@ from harnpy.durable.programs import RecordedVm, program_texts
 from harnpy.durable.recorded import ProgramFiles, RecordedWorld, SettingsWorld
 from harnpy.faults import MisuseError
 from harnpy.formats.json import as_data
+from harnpy.project import IN_FILES
 from harnpy.storage.memory import MemoryStore
 from harnpy.storage.opening import open_store, shown
 from harnpy.tape.journal import TapeJournal
@@ -151,7 +152,9 @@ class TapedVm(RecordedVm):
             opened.append(open_store(url))
             return opened[0].url, opened[0].strict_ids, opened[0].features
 
-        address, strict_ids, features = self.journal.fact(f"store/{shown(url)}", look)
+        # A path has no password, and looking for one takes its time.
+        name = url if url.partition(":")[0] in IN_FILES else shown(url)
+        address, strict_ids, features = self.journal.fact(f"store/{name}", look)
         if not self.journal.is_closed:
             return opened[0] if opened else open_store(url)
         # Nothing is asked of it but what the program doesn't see: leases.

@@ -75,7 +75,7 @@ def test_a_tape_is_cut_off_at_any_byte(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_tape_is_damaged_at_any_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tape, printed = recorded(tmp_path, monkeypatch)
+    tape, _ = recorded(tmp_path, monkeypatch)
     data, chance = bytearray(tape.read_bytes()), Random(COUNT.seed)
     bad = tmp_path / "bad.tape"
     for _ in range(COUNT.damaged_tapes):

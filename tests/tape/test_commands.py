@@ -1,4 +1,4 @@
-"""`harnpy run --record` and `harnpy replay`: the same bytes on both streams, the same status. Spec: 13 §2, §3."""
+"""`harnpy run --record`, `harnpy replay`: the same bytes on both streams, the same status. Spec: 13 §2, §3."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ PROGRAMS = {
     "status": 'println("${now_ms() > 0}")\nreturn 3',
     "err": 'eprintln("to come")\nreturn Err("it failed")',
     "error": 'fn inner(n) { throw "oh ${n}" }\nprintln("x")\ninner(len(cwd()) > 0)',
-    "tasks": "let all = [1, 2, 3].map({ n -> spawn { sleep(2ms)\nprintln(n)\nif n == 2 { throw uuid() }\nn } })\n"
+    "tasks": "let all = [1, 2, 3].map({ n -> spawn { sleep(2ms)\nprintln(n)\n"
+    "if n == 2 { throw uuid() }\nn } })\n"
     "for one in all { await(one) }",
     "warns": "let unused = 1\nprintln(random_int(1, 1000000))",
     "wrong": "println(undefined_name)",
