@@ -124,6 +124,14 @@ def test_it_can_be_turned_off(home: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert len(entries(home)) == 1
 
 
+def test_it_can_be_only_read(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.store("ast", "key", 1)
+    monkeypatch.setenv("HARNPY_NO_CACHE", "writes")
+    assert cache.load("ast", "key") == 1
+    cache.store("ast", "more", 1)
+    assert len(entries(home)) == 1
+
+
 def test_a_place_that_cannot_be_written_keeps_nothing(home: Path) -> None:
     (home / "harnpy").write_text("a file where the directory should be")
     cache.store("ast", "key", 1)

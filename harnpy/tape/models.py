@@ -109,7 +109,7 @@ class TapedProvider:
 
 
 class Unmade:
-    """A provider of a replay, which asks nobody: no SDK is loaded for it. ``streams``: whether it has `stream`."""
+    """A provider of a replay, which asks nobody, and needs no SDK. ``streams``: whether it has a `stream`."""
 
     def __init__(self, streams: bool) -> None:
         self.stream = self.complete if streams else None

@@ -1,7 +1,8 @@
-"""`harnpy run --record`, `harnpy replay`: the same bytes on both streams, the same status. Spec: 13 §2, §3."""
+"""`harnpy run --record`, `harnpy replay`: the same bytes on both streams, the same status. Spec: 13 §3."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,8 @@ OPTIONS = {
 def same(harnpy: Command, tmp_path: Path, *arguments: str, stdin: str = "") -> None:
     recorded = harnpy("run", "--record", "run.tape", *arguments, stdin=stdin)
     tape = (tmp_path / "run.tape").rename(tmp_path / "elsewhere" / "run.tape")
+    shutil.rmtree(tmp_path / "more")
+    (tmp_path / "mocks.jsonl").unlink()
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     replayed = harnpy("replay", tape, stdin="nothing of it")
     assert (replayed.stdout, replayed.stderr) == (recorded.stdout, recorded.stderr)

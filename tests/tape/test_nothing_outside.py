@@ -44,8 +44,8 @@ eprintln("end")
 _AUDIT = """
 import os, sys
 seen = os.open(os.environ["AUDIT"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-effects = ("socket.", "subprocess.", "sqlite3.", "tempfile.", "os.fork", "os.posix_spawn", "os.exec", "os.system",
-    "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate", "os.link", "os.symlink")
+effects = ("socket.", "subprocess.", "sqlite3.", "tempfile.", "os.fork", "os.posix_spawn", "os.exec",
+    "os.system", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate", "os.link", "os.symlink")
 writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 def hook(event, args):

@@ -52,8 +52,8 @@ def replay(run: str, file: str | None, page: str | None) -> int:
 
 
 def perform(world: TapedWorld, tape: Tape, file: str | None = None) -> int:
-    """Run a tape's program, or the one in ``file``, in a world of tapes, with the options that it was recorded
-    with; return the exit status, as that of `harnpy run`."""
+    """Run a tape's program, or the one in ``file``, in a world of tapes, with the options that the tape has;
+    return the exit status, as that of `harnpy run`."""
     from harnpy import Vm
     from harnpy.cli.commands import run
 
