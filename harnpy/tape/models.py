@@ -1,4 +1,4 @@
-"""Calls of models on a tape: what is asked, the pieces of the reply as they come, the reply. Spec: 13 §3."""
+"""Calls of models on a tape: what is asked, pieces of the reply as they come, the reply. Spec: 13 §1, §3."""
 
 from __future__ import annotations
 
