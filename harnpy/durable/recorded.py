@@ -381,7 +381,7 @@ class RecordedHttp:
         self._journal = journal
 
     def behind(self, egress: Egress) -> RecordedHttp:
-        return RecordedHttp(self._http.behind(egress), self._journal)
+        return type(self)(self._http.behind(egress), self._journal)
 
     def client(self, surface: str, **options: Any) -> httpx2.AsyncClient:
         client: httpx2.AsyncClient = self._recorded(self._http.client(surface, **options))
@@ -400,13 +400,16 @@ class RecordedHttp:
         )
 
     def _recorded(self, client: Any) -> Any:
-        from harnpy.durable.transport import RecordedTransport
-
-        client._transport = RecordedTransport(client._transport, self._journal)
+        client._transport = self._transport(client._transport)
         for pattern, transport in client._mounts.items():
             if transport is not None:
-                client._mounts[pattern] = RecordedTransport(transport, self._journal)
+                client._mounts[pattern] = self._transport(transport)
         return client
+
+    def _transport(self, real: Any) -> Any:
+        from harnpy.durable.transport import RecordedTransport
+
+        return RecordedTransport(real, self._journal)
 
 
 class _RefusedListening:

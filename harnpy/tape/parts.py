@@ -9,7 +9,7 @@ import os.path
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.durable.journal import HUMAN
-from harnpy.durable.recorded import effect, is_secret
+from harnpy.durable.recorded import RecordedHttp, effect, is_secret
 from harnpy.formats.secrets.names import is_secret_name
 from harnpy.world.files import private_files
 from harnpy.world.host import People
@@ -53,6 +53,15 @@ class TapedEnvironment:
     def login_shell(self) -> str | None:
         look: Callable[[], str | None] = self._environment.login_shell
         return self._journal.fact("login_shell", look)
+
+
+class TapedHttp(RecordedHttp):
+    """Keeps connections open, too."""
+
+    def _transport(self, real: Any) -> Any:
+        from harnpy.tape.connections import TapedTransport
+
+        return TapedTransport(real, self._journal)
 
 
 class TapedPeople(People):
