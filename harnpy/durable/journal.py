@@ -191,6 +191,8 @@ class Journal:
         #: Whether the program has ended: from then on nothing is recorded.
         self.is_over = False
         self.ending: Ending | None = None
+        #: Whether it has left, too, and only what it has open is closed.
+        self._has_left = False
 
     def begin(self) -> None:
         """The program begins: from now on what it sees is recorded."""
@@ -409,6 +411,8 @@ class Journal:
         Return whether there was anything to wait for.
         """
         timer = None if seconds is None else self._exactly(self.seconds + seconds)
+        if self.ending is not None and not self._has_left:
+            raise self.ending  # one that a coroutine beside the program has met
         if self.is_over:  # what is closing waits for nobody
             if self._effects:
                 for effect in [*self._effects.values()]:
@@ -764,7 +768,7 @@ class Journal:
                 self.end()
                 raise
             finally:
-                self.is_over = True
+                self.is_over = self._has_left = True
 
         return whole
 

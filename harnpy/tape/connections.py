@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
     from harnpy.durable.journal import Journal
+    from harnpy.workflow.engines.contract import Json
     from harnpy.world.websocket import WebSocket
 
     Headers = list[tuple[bytes, bytes]]
@@ -202,8 +203,7 @@ class TapedWebSocket:
 
     async def send(self, message: Message) -> None:
         """Raises `NotSent` and `Failed`."""
-        asked = lambda: [message.type, _told_data(message), *message[2:]]  # noqa: E731
-        await self._journal.waited(SEND, lambda: self._real().send(message), asked)
+        await self._journal.waited(SEND, lambda: self._real().send(message), lambda: _told(message))
 
     async def aclose(self) -> None:
         """Say goodbye, and close the connection."""
@@ -225,5 +225,8 @@ class TapedWebSocket:
         return self._opened
 
 
-def _told_data(message: Message) -> Any:
-    return told(message.data.decode("utf-8", "replace") if message.type == "text" else message.data)
+def _told(message: Message) -> Json:
+    if message.type == "close":
+        return ["close", message.code, message.reason]
+    is_text = message.type == "text"
+    return [message.type, told(message.data.decode("utf-8", "replace") if is_text else message.data)]

@@ -6,9 +6,10 @@ Everything is on the tape, settings too: a replay needs nothing of the machine t
 from __future__ import annotations
 
 import os.path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from harnpy.durable.journal import HUMAN
+from harnpy.durable.journal import HUMAN, READ
 from harnpy.durable.recorded import RecordedHttp, effect, is_secret
 from harnpy.formats.secrets.names import is_secret_name
 from harnpy.world.files import private_files
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from harnpy.tape.journal import TapeJournal
+    from harnpy.world.connections import Settings
     from harnpy.world.files import Files
 
 #: What a replay has for a secret.
@@ -56,7 +58,22 @@ class TapedEnvironment:
 
 
 class TapedHttp(RecordedHttp):
-    """Keeps connections open, too."""
+    """Keeps connections open, too. Whether the files of a client's TLS can be used is an effect."""
+
+    def client(self, surface: str, *, settings: Settings | None = None, **options: Any) -> Any:
+        made: list[Any] = []
+
+        def make() -> None:
+            made.append(self._http.client(surface, settings=settings, **options))
+
+        if settings is not None and settings.has_tls:
+            asked = lambda: ["tls", settings.ca, settings.certificate, settings.key]  # noqa: E731
+            self._journal.at_once(READ, make, asked)
+            if not self._journal.renews():
+                settings = replace(settings, ca=None, certificate=None, key=None, pins=frozenset())
+        if not made:
+            make()
+        return self._recorded(made[0])
 
     def _transport(self, real: Any) -> Any:
         from harnpy.tape.connections import TapedTransport
