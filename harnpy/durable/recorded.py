@@ -228,7 +228,7 @@ class RecordedMachine:
         return lambda: self._journal.fact(f"machine/{name}", look)
 
 
-_READS = (
+READS = (
     "read_bytes",
     "list_dir",
     "entries",
@@ -269,8 +269,8 @@ class RecordedFiles:
 
         def __getattr__(self, name: str) -> object:
             call, journal, at = getattr(self._files, name), self._journal, self._at
-            if name in _READS or name in _WRITES:
-                kind = READ if name in _READS else WRITE
+            if name in READS or name in _WRITES:
+                kind = READ if name in READS else WRITE
 
                 def found(path, *args, **options):
                     act = lambda: call(at(path), *args, **options)  # noqa: E731

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from harnpy.durable.journal import Ending
+from harnpy.durable.journal import READ, Ending
 from harnpy.durable.programs import RecordedVm, program_texts
 from harnpy.durable.recorded import ProgramFiles, RecordedWorld, SettingsWorld
+from harnpy.durable.values import told
 from harnpy.faults import MisuseError
 from harnpy.formats.json import as_data
 from harnpy.storage.opening import open_store
@@ -55,7 +56,10 @@ class TapedVm(RecordedVm):
         cwd = real.files.cwd() if world.tape is None else world.tape.job.body["cwd"]
         recorded = RecordedWorld(real, journal, cwd, _PARTS)
         settings = SettingsWorld(recorded, SettingsFiles(real.files, journal, cwd))  # type: ignore[arg-type]
-        super().__init__(recorded, settings, journal, journal.tape, "", **options)
+        try:
+            super().__init__(recorded, settings, journal, journal.tape, "", **options)
+        except Ending as over:  # what it looks up isn't on the tape
+            raise over.error from None
         self._cwd = cwd
 
     def run_file(
@@ -136,12 +140,26 @@ class TapedVm(RecordedVm):
             raise
         finally:
             self.close_stores()
+            if not self.journal.is_over:  # it hasn't begun: what was looked up until then is on the tape
+                self.journal.flush()
             self.journal.close()
             if writer is not None:
                 writer.end(replace(end, seconds=round(clock.monotonic() - begun, 6)))
 
     def _open_store(self, url: str) -> Store:
-        return open_store("memory:" if self.journal.is_closed else url)
+        """Return the store at ``url``: in a replay nothing is behind it. That it can't be opened is an
+        effect."""
+        if url.startswith("memory:"):
+            return open_store(url)
+        opened: list[Store] = []
+        self.journal.at_once(READ, lambda: opened.append(open_store(url)), lambda: ["store", told(url)])
+        if opened:
+            return opened[0]
+        if not self.journal.is_closed:
+            return open_store(url)
+        stand_in = open_store("memory:")
+        stand_in.url = url  # type: ignore[misc]  # what is done with it is on the tape
+        return stand_in
 
     def _record_models(self, models: Models) -> None:
         find: Any = models.provider

@@ -24,7 +24,6 @@ from harnpy import Vm
 from harnpy.faults import MisuseError
 from harnpy.tape import Recording, Replaying, TapeDiverged, TapeError, read_tape
 from harnpy.tape.journal import BRANCHING
-from harnpy.tape.tapes import TapeWriter
 from harnpy.tape.worlds import TapedWorld
 from harnpy.vm.errors import VmError
 from harnpy.world import World
@@ -506,19 +505,12 @@ def test_a_branch_listens_anew(tmp_path: Path) -> None:
     again = branched(tape, lambda step: ":out" in step.key and step.output[0] >= 9, listening_to(client))
     assert again == printed
     assert len(said) == 4
-    taken = socket.create_server(("127.0.0.1", 0))
-    with closing(taken):
-        port = taken.getsockname()[1]
-        source = SERVICE.replace(
-            "http_server_listen(server)", f"http_server_listen(server, {{port: {port}}})"
-        )
-        taken.close()
-        recorded(source, tape, listening_to(client))
-        with (
-            closing(socket.create_server(("127.0.0.1", port))),
-            pytest.raises(TapeError, match="can't listen"),
-        ):
-            branched(tape, lambda step: ":out" in step.key and step.output[0] >= 9, Outside())
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    source = SERVICE.replace("listen(server)", f"listen(server, {{port: {port}}})")
+    recorded(source, tape, listening_to(client))
+    with closing(socket.create_server(("127.0.0.1", port))), pytest.raises(TapeError, match="can't listen"):
+        branched(tape, lambda step: ":out" in step.key and step.output[0] >= 9, Outside())
 
 
 class _Stopping:
@@ -558,8 +550,10 @@ def _ended(run: Callable[..., object], outside: Outside, *args: Any) -> str:
 
 
 def test_a_program_in_a_loop_of_others_is_refused(tmp_path: Path) -> None:
+    vm = Vm(Recording(tmp_path / "run.tape", Outside()))
     with pytest.raises(MisuseError, match="has a loop of its own"):
-        asyncio.run(Vm(Recording(tmp_path / "run.tape")).run_async("1"))
+        asyncio.run(vm.run_async("return 1"))
+    assert vm.run_source("return 1") == 1
 
 
 def test_a_vm_may_run_in_another_thread_than_it_was_made_in(tmp_path: Path) -> None:
@@ -568,4 +562,44 @@ def test_a_vm_may_run_in_another_thread_than_it_was_made_in(tmp_path: Path) -> N
     thread = threading.Thread(target=vm.run_source, args=(STDIO,))
     thread.start()
     thread.join(PATIENCE)
+    assert not thread.is_alive()
     assert any(step.key.endswith(":process") for step in read_tape(tape).steps)
+
+
+@pytest.mark.parametrize("url", ["nowhere:x", "sqlite:/proc/none/x.db"])
+def test_a_store_that_cannot_be_opened(tmp_path: Path, url: str) -> None:
+    tape = tmp_path / "run.tape"
+    source = f"""
+    import {{ session_create, session_store }} from "std/session"
+    println(try {{ session_store("{url}") }} catch (e) {{ e }})
+    println(try {{ session_create({{id: "s", store: "{url}"}}) }} catch (e) {{ e }})
+    """
+    printed = recorded(source, tape)
+    assert replayed(tape) == printed
+
+
+def test_sessions_in_a_store(tmp_path: Path) -> None:
+    """A replay has neither the store nor what is in it."""
+    tape, store = tmp_path / "run.tape", tmp_path / "s.db"
+    source = f"""
+    import {{ session_create, session_messages }} from "std/session"
+    let opts = {{store: "sqlite:{store}"}}
+    println(session_create(opts + {{id: "s", seed: {{content: "Hi"}}}}).id)
+    println(session_messages("s", opts).map({{ m -> m.content }}))
+    """
+    printed = recorded(source, tape)
+    assert "[Hi]" in printed
+    for file in tmp_path.glob("s.db*"):
+        file.unlink()
+    assert replayed(tape) == printed
+    assert [each.name for each in tmp_path.iterdir()] == ["run.tape"]
+
+
+def test_a_program_that_is_refused_before_it_runs(tmp_path: Path) -> None:
+    tape = tmp_path / "run.tape"
+    for _ in range(2):
+        with pytest.raises(Exception, match="nowhere"):
+            Vm(Recording(tape, Outside())).run_source("nowhere()")
+    vm: Any = Vm(Replaying(tape, Outside(is_there=False)))
+    with pytest.raises(Exception, match="nowhere"):
+        vm.run_recorded()
