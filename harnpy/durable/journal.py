@@ -63,6 +63,9 @@ HTTP: Final = "http"
 MODEL: Final = "model"
 #: A further piece of a model's reply, of a stream, of what a process says.
 PIECE: Final = "piece"
+#: That something that is open is told something: a process, a WebSocket, a client.
+SEND: Final = "send"
+LISTEN: Final = "listen"
 HUMAN: Final = "human"
 HOST: Final = "host"
 WAIT: Final = "wait"
@@ -181,6 +184,7 @@ class Journal:
         self.seconds = 0.0
         self._start: float | None = None
         self._outer: asyncio.AbstractEventLoop | None = None
+        self._holding: set[asyncio.Task[None]] = set()
         self._wakeful: Wakeful | None = None
         self._woken: asyncio.Future[None] | None = None
         self._ticker: Ticker | None = None
@@ -193,6 +197,8 @@ class Journal:
         #: Whether the program has ended: from then on nothing is recorded.
         self.is_over = False
         self.ending: Ending | None = None
+        #: Whether it has left, too, and only what it has open is closed.
+        self._has_left = False
 
     def begin(self) -> None:
         """The program begins: from now on what it sees is recorded."""
@@ -417,7 +423,13 @@ class Journal:
         Return whether there was anything to wait for.
         """
         timer = None if seconds is None else self._exactly(self.seconds + seconds)
+        if self.ending is not None and not self._has_left:
+            raise self.ending  # one that a coroutine beside the program has met
         if self.is_over:  # what is closing waits for nobody
+            if self._effects:
+                for effect in [*self._effects.values()]:
+                    effect.future.cancel()
+                return True
             self.seconds = self.seconds if timer is None else timer
             return timer is not None
         self.take()
@@ -610,6 +622,18 @@ class Journal:
 
         return self._in_loop(run())
 
+    def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run a coroutine of the program beside it, until its end at most."""
+        assert self._tasks is not None
+        return self._tasks.serve(coroutine)
+
+    def hold(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """In an effect: begin a coroutine that goes on outside, where `close` ends it at the latest."""
+        task = self._loop.create_task(coroutine)
+        self._holding.add(task)  # asyncio itself lets go of a task that nobody refers to
+        task.add_done_callback(self._holding.discard)
+        return task
+
     def close(self) -> None:
         """End what still runs outside."""
         if self._ticker is not None:
@@ -647,16 +671,15 @@ class Journal:
         """Record what was held back, then print what is recorded."""
         if self._awaits_output() or self.is_over or not (self._held or self._printed):
             return
-        self.anew(f"output/{self._outputs + 1}:{OUTPUT}")
         steps, printed = self._held, self._printed
-        if printed:
+        if self._size:  # not where only what was printed before is to be shown
+            self.anew(f"output/{self._outputs + 1}:{OUTPUT}")
             self._outputs += 1
             steps.append(Step(f"output/{self._outputs}:{OUTPUT}", self._fact()))
         self._is_due = False
-        if not steps:
-            return
         self._held, self._printed, self._size = [], [], 0
-        self._ask(lambda: self._run.record(*steps))
+        if steps:
+            self._ask(lambda: self._run.record(*steps))
         for write, text in printed:
             write(text)
         if printed:
@@ -771,7 +794,7 @@ class Journal:
                 self.end()
                 raise
             finally:
-                self.is_over = True
+                self.is_over = self._has_left = True
 
         return whole
 

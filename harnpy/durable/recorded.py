@@ -228,7 +228,7 @@ class RecordedMachine:
         return lambda: self._journal.fact(f"machine/{name}", look)
 
 
-_READS = (
+READS = (
     "read_bytes",
     "list_dir",
     "entries",
@@ -269,8 +269,8 @@ class RecordedFiles:
 
         def __getattr__(self, name: str) -> object:
             call, journal, at = getattr(self._files, name), self._journal, self._at
-            if name in _READS or name in _WRITES:
-                kind = READ if name in _READS else WRITE
+            if name in READS or name in _WRITES:
+                kind = READ if name in READS else WRITE
 
                 def found(path, *args, **options):
                     act = lambda: call(at(path), *args, **options)  # noqa: E731
@@ -381,7 +381,7 @@ class RecordedHttp:
         self._journal = journal
 
     def behind(self, egress: Egress) -> RecordedHttp:
-        return RecordedHttp(self._http.behind(egress), self._journal)
+        return type(self)(self._http.behind(egress), self._journal)
 
     def client(self, surface: str, **options: Any) -> httpx2.AsyncClient:
         client: httpx2.AsyncClient = self._recorded(self._http.client(surface, **options))
@@ -400,13 +400,16 @@ class RecordedHttp:
         )
 
     def _recorded(self, client: Any) -> Any:
-        from harnpy.durable.transport import RecordedTransport
-
-        client._transport = RecordedTransport(client._transport, self._journal)
+        client._transport = self._transport(client._transport)
         for pattern, transport in client._mounts.items():
             if transport is not None:
-                client._mounts[pattern] = RecordedTransport(transport, self._journal)
+                client._mounts[pattern] = self._transport(transport)
         return client
+
+    def _transport(self, real: Any) -> Any:
+        from harnpy.durable.transport import RecordedTransport
+
+        return RecordedTransport(real, self._journal)
 
 
 class _RefusedListening:

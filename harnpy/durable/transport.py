@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 
 from harnpy.durable.journal import HTTP, NotDurable
 from harnpy.durable.values import told
+from harnpy.world.http_client import AT_END
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harnpy.durable.journal import Journal
+    from harnpy.workflow.engines.contract import Json
+
+#: The media type of streams of events.
+EVENTS: Final = "text/event-stream"
 
 
 class RecordedTransport(httpx2.AsyncBaseTransport):
@@ -23,26 +31,72 @@ class RecordedTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if self._journal.passes():
             return await self._real.handle_async_request(request)
-        endless = "upgrade" in request.headers or "text/event-stream" in request.headers.get("accept", "")
-        if endless:
+        if is_upgrade(request) or takes_events(request):
             raise NotDurable(
                 f"a durable run can't keep a connection to {request.url.host} open: it would not survive a "
                 "restart; ask with a request of its own each time"
             )
+        return await self._whole(request)
+
+    async def _whole(self, request: httpx2.Request) -> httpx2.Response:
         await request.aread()
 
         async def exchange() -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-            response = await self._real.handle_async_request(request)
-            try:
-                stream: Any = response.stream
-                body = b"".join([piece async for piece in stream])
-            finally:
-                await response.aclose()
-            return response.status_code, response.headers.raw, body
+            with noting_ends():
+                response = await self._real.handle_async_request(request)
+                return response.status_code, response.headers.raw, await whole_body(response)
 
-        asked = lambda: [request.method, told(str(request.url)), told(request.content)]  # noqa: E731
-        status, headers, body = await self._journal.waited(HTTP, exchange, asked)
+        with showing_ends():
+            status, headers, body = await self._journal.waited(HTTP, exchange, lambda: told_request(request))
         return httpx2.Response(status, headers=headers, stream=httpx2.ByteStream(body), request=request)
 
     async def aclose(self) -> None:
         await self._real.aclose()
+
+
+def is_upgrade(request: httpx2.Request) -> bool:
+    """Return whether the connection is to become another than HTTP's: a WebSocket."""
+    return "upgrade" in request.headers
+
+
+def takes_events(request: httpx2.Request) -> bool:
+    """Return whether the response may be a stream of events."""
+    return EVENTS in request.headers.get("accept", "")
+
+
+def told_request(request: httpx2.Request) -> Json:
+    """Return what a request is told by, which was read."""
+    return [request.method, told(str(request.url)), told(request.content)]
+
+
+async def whole_body(response: httpx2.Response) -> bytes:
+    """Return the body of a response that a transport gave, and close it."""
+    try:
+        stream: Any = response.stream
+        return b"".join([piece async for piece in stream])
+    finally:
+        await response.aclose()
+
+
+# Whether a connection had ended tells a response that was cut off from one that is malformed
+# (`harnpy.world.http_client.failure`). It is known to the task that reads, which is another one outside.
+
+
+@contextmanager
+def noting_ends() -> Iterator[None]:
+    """A block outside that reads from a connection: its failures say whether that had ended."""
+    try:
+        yield
+    except httpx2.RemoteProtocolError as error:
+        error.at_end = AT_END.get()  # type: ignore[attr-defined]
+        raise
+
+
+@contextmanager
+def showing_ends() -> Iterator[None]:
+    """A block of the program that waits for such a one, and knows it, too."""
+    try:
+        yield
+    except httpx2.RemoteProtocolError as error:
+        AT_END.set(getattr(error, "at_end", False))
+        raise

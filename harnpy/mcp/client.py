@@ -14,6 +14,7 @@ from harnpy.mcp.server_spec import (
     ConnectionFault,
     ProbeFailed,
     ServerError,
+    ServerLeft,
     ServerSpec,
     SessionLost,
     require_sdk,
@@ -184,7 +185,18 @@ class Client:
     async def request(
         self, method: str, params: Mapping[str, Any] | None = None, progress: Progress | None = None
     ) -> Dict:
-        """Return the result of a request. In a session that the server has lost it is made once more."""
+        """Return the result of a request. It is made once more in a session that the server has lost, and
+        where the connection was one of a recorded run (13 §3)."""
+        try:
+            return await self._requested(method, params, progress)
+        except ServerLeft:
+            if self._transport is None or not self._transport.interrupted:
+                raise
+        return await self._requested(method, params, progress)
+
+    async def _requested(
+        self, method: str, params: Mapping[str, Any] | None, progress: Progress | None
+    ) -> Dict:
         connection, transport = await self._current()
         from harnpy.mcp.negotiation import Rounds, initialize, is_modern
 

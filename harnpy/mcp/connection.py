@@ -86,7 +86,8 @@ class Connection(OfProcess):
     @property
     def interrupted(self) -> bool:
         """Return whether we ended it, and not the server; so it is in a process that was forked off."""
-        return self._is_foreign or (self._task is not None and self._task.cancelled())
+        was_cancelled = self._task is not None and self._task.cancelled()
+        return self._is_foreign or self._transport.interrupted or was_cancelled
 
     async def _live(self, ready: asyncio.Future[None]) -> None:
         try:

@@ -39,7 +39,7 @@ from harnpy.world.files import system_reason
 from harnpy.world.http_client import failure
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from anyio.abc import TaskGroup
     from anyio.streams.memory import MemoryObjectSendStream
@@ -66,6 +66,8 @@ class Transport(Protocol):
     ended: bool
     #: What a server that has ended said last, "" if nobody knows.
     last_words: str
+    #: Whether it is one of a recorded run, which a branch of that hasn't: requests connect again.
+    interrupted: bool
     #: What the server says of itself: `name`, `version`.
     about: Dict
 
@@ -133,7 +135,7 @@ class Stdio:
     def __init__(self, spec: ServerSpec, world: World) -> None:
         self.session: str | None = None
         self.version = ""
-        self.ended = False
+        self.ended = self.interrupted = False
         self.last_words = ""
         self.about: Dict = {}
         self._spec = spec
@@ -144,12 +146,17 @@ class Stdio:
         """Raises `NotStarted`."""
         program = await self._started()
         try:
-            yield _Output(program, self._end), _Input(program, self._end)
+            yield _Output(program, self), _Input(program, self)
         finally:
             await program.stop()
 
-    def _end(self, last_words: str) -> None:
-        self.ended, self.last_words = True, last_words
+    async def end(self, program: Companion) -> None:
+        """Note that nothing comes any more."""
+        try:
+            self.last_words = await program.last_words()
+        except ConnectionAbortedError as error:  # one that a tape has, and its branch hasn't
+            self.interrupted, self.last_words = True, str(error)
+        self.ended = True
 
     async def _started(self) -> Companion:
         world, command, added = self._world, self._spec.command, self._spec.env
@@ -172,9 +179,9 @@ class Stdio:
 class _Stream:
     """A stream as the SDK's dispatcher needs it: the program ends with the transport."""
 
-    def __init__(self, program: Companion, end: Callable[[str], None]) -> None:
+    def __init__(self, program: Companion, transport: Stdio) -> None:
         self._program = program
-        self._end = end
+        self._transport = transport
 
     async def aclose(self) -> None:
         """Nothing to be done."""
@@ -190,11 +197,12 @@ class _Output(_Stream):
     """The messages that the program writes; other lines are skipped."""
 
     async def receive(self) -> SessionMessage:
-        while line := await self._program.line():
-            message = _stdio_message(line)
-            if message is not None:
-                return message
-        self._end(await self._program.last_words())
+        with suppress(ConnectionAbortedError):
+            while line := await self._program.line():
+                message = _stdio_message(line)
+                if message is not None:
+                    return message
+        await self._transport.end(self._program)
         raise EndOfStream
 
     def __aiter__(self) -> _Output:
@@ -212,7 +220,7 @@ class _Input(_Stream):
         try:
             await self._program.write(write_message(item.message).encode("utf-8", "surrogatepass") + b"\n")
         except ConnectionError:
-            self._end(await self._program.last_words())
+            await self._transport.end(self._program)
             raise BrokenResourceError from None
 
 
@@ -256,7 +264,7 @@ class StreamableHttp:
     def __init__(self, spec: ServerSpec, http: Http) -> None:
         self.session: str | None = None
         self.version = ""
-        self.ended = False
+        self.ended = self.interrupted = False
         self.last_words = ""
         self.about: Dict = {}
         self._spec = spec

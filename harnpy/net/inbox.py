@@ -78,8 +78,9 @@ class Inbox(Generic[T]):
         return message
 
     async def aclose(self) -> None:
-        self._reader.cancel()
-        await asyncio.gather(self._reader, return_exceptions=True)
+        if not self._reader.done():  # one that has ended may have ended with its loop, which is another one
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
         await self._source.aclose()
 
     @property

@@ -6,10 +6,11 @@ the recorded one at the first effect that differs, and it shows again what was p
 
 from __future__ import annotations
 
+from _thread import get_ident
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
-from harnpy.durable.journal import ENV, MODEL, OUTPUT, PIECE, TOOL, Ending, Journal
+from harnpy.durable.journal import ENV, MODEL, OUTPUT, PIECE, TOOL, WAIT, Ending, Journal
 from harnpy.tape.description import described, difference, kind_of
 from harnpy.tape.tapes import TapeError
 from harnpy.workflow.engines.contract import Step
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from harnpy.world import World
 
     T = TypeVar("T")
+
+#: How often a replay looks for what another thread of the program may bring: for two seconds or so.
+_MOST_LOOKS: Final = 40
 
 
 class TapeDiverged(TapeError):
@@ -127,6 +131,7 @@ class TapeJournal(Journal):
         self.change: Callable[[str, Request], Request] = lambda key, request: request
         self._copies = writer is not None
         self._is_live = False
+        self._looks = 0
         self._is_whole = tape is None or tape.end is not None
 
     @property
@@ -151,6 +156,7 @@ class TapeJournal(Journal):
     def begin(self) -> None:
         """The program begins. A tape that is made of another one has what that knew of the outside."""
         self._has_begun = True
+        self._thread = get_ident()  # a Vm may run elsewhere than where it was made
         if self._copies:
             self._held += [step for step in self._run.recorded if step.key.endswith(f":{ENV}")]
 
@@ -189,6 +195,18 @@ class TapeJournal(Journal):
     def _unread(self, step: Step, what: Exception) -> BaseException:
         number = effects_in(step for _, step in self._recorded[: self._next])
         return TapeError(f"{self.tape} is damaged at effect {number}, {step.key}: record the run again")
+
+    def give_up(self, error: TapeError) -> NoReturn:
+        """End the program for what it can't see. Raises `Ending`."""
+        self.ending, self.is_over = Ending(error), True
+        raise self.ending
+
+    def look(self, seconds: float) -> None:
+        """Let time pass for what another thread brings. In a replay nobody brings anything from outside."""
+        self._looks += 1
+        if self.is_closed and not self.is_over and self._looks > _MOST_LOOKS:
+            raise self._parted((self._next_key(None, WAIT), None), None, None)
+        super().look(seconds)
 
     def _agrees(self, step: Step, asked: Json) -> bool:
         if step.output.get("asked") == asked:

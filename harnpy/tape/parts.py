@@ -6,18 +6,22 @@ Everything is on the tape, settings too: a replay needs nothing of the machine t
 from __future__ import annotations
 
 import os.path
+from dataclasses import replace
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
-from harnpy.durable.journal import HUMAN
-from harnpy.durable.recorded import effect, is_secret
+from harnpy.durable.journal import HUMAN, READ
+from harnpy.durable.recorded import READS, RecordedHttp, effect, is_secret
 from harnpy.formats.secrets.names import is_secret_name
 from harnpy.world.files import private_files
 from harnpy.world.host import People
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import BinaryIO
 
     from harnpy.tape.journal import TapeJournal
+    from harnpy.world.connections import Settings
     from harnpy.world.files import Files
 
 #: What a replay has for a secret.
@@ -55,6 +59,30 @@ class TapedEnvironment:
         return self._journal.fact("login_shell", look)
 
 
+class TapedHttp(RecordedHttp):
+    """Keeps connections open, too. Whether the files of a client's TLS can be used is an effect."""
+
+    def client(self, surface: str, *, settings: Settings | None = None, **options: Any) -> Any:
+        made: list[Any] = []
+
+        def make() -> None:
+            made.append(self._http.client(surface, settings=settings, **options))
+
+        if settings is not None and settings.has_tls:
+            asked = lambda: ["tls", settings.ca, settings.certificate, settings.key]  # noqa: E731
+            self._journal.at_once(READ, make, asked)
+            if not self._journal.renews():
+                settings = replace(settings, ca=None, certificate=None, key=None, pins=frozenset())
+        if not made:
+            make()
+        return self._recorded(made[0])
+
+    def _transport(self, real: Any) -> Any:
+        from harnpy.tape.connections import TapedTransport
+
+        return TapedTransport(real, self._journal)
+
+
 class TapedPeople(People):
     """Whether anybody can be asked is a fact of the run."""
 
@@ -74,11 +102,14 @@ def _answer(people: People) -> Callable[[dict[str, Any]], Any]:
 
 
 #: What settings are read with.
-_LOOKS = frozenset("read_text read_bytes exists is_file is_dir list_dir entries real_path modified".split())
+_LOOKS = frozenset({*READS, "read_text"})
 
 
 class SettingsFiles:
-    """The files that settings are read from: what was there stays, also what wasn't."""
+    """The files that settings are read from: what was there stays, also what wasn't.
+
+    What harnpy writes on its own account, such as transcripts of model calls, isn't written in a replay.
+    """
 
     def __init__(self, files: Files, journal: TapeJournal, cwd: str) -> None:
         self._files = files
@@ -90,6 +121,13 @@ class SettingsFiles:
 
     def private(self) -> SettingsFiles:
         return SettingsFiles(private_files(self._files), self._journal, self._cwd)
+
+    def reader(self, path: str) -> BinaryIO:
+        looks: Any = self
+        return BytesIO(looks.read_bytes(path))
+
+    def try_lock(self, path: str) -> Callable[[], object] | None:
+        return (lambda: None) if self._journal.is_closed else self._files.try_lock(path)
 
     if not TYPE_CHECKING:
 

@@ -18,8 +18,10 @@ from harnpy.project import IN_FILES
 from harnpy.storage.memory import MemoryStore
 from harnpy.storage.opening import open_store, shown
 from harnpy.tape.journal import TapeJournal
+from harnpy.tape.listening import TapedListening, TapedStopping
 from harnpy.tape.models import TapedProvider, Unmade
-from harnpy.tape.parts import SettingsFiles, TapedEnvironment, TapedPeople
+from harnpy.tape.parts import SettingsFiles, TapedEnvironment, TapedHttp, TapedPeople
+from harnpy.tape.processes import TapedProcesses
 from harnpy.tape.tapes import COMPLETED, EXITED, FAILED, LAYOUT, End, Header, TapeError
 from harnpy.version import __version__
 from harnpy.vm.errors import ExitRequest
@@ -38,6 +40,17 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Value
 
 
+#: The parts of the world that a tape keeps otherwise than a durable run.
+_PARTS = {
+    "environment": TapedEnvironment,
+    "http": TapedHttp,
+    "listening": TapedListening,
+    "people": TapedPeople,
+    "processes": TapedProcesses,
+    "stopping": TapedStopping,
+}
+
+
 class TapedVm(RecordedVm):
     """A Vm whose program is recorded, or sees what was. It runs one program, once."""
 
@@ -48,12 +61,15 @@ class TapedVm(RecordedVm):
         self._taped = world
         self._has_run = False
         cwd = real.files.cwd() if world.tape is None else world.tape.job.body["cwd"]
-        recorded = RecordedWorld(real, journal, cwd, {"environment": TapedEnvironment, "people": TapedPeople})
+        recorded = RecordedWorld(real, journal, cwd, _PARTS)
         settings = SettingsWorld(recorded, SettingsFiles(real.files, journal, cwd))  # type: ignore[arg-type]
         if world.tape is not None:
             options = {**_options_on(world.tape), **options}
         self._options = options
-        super().__init__(recorded, settings, journal, journal.tape, "", **options)
+        try:
+            super().__init__(recorded, settings, journal, journal.tape, "", **options)
+        except Ending as over:  # what it looks up isn't on the tape
+            raise over.error from None
         journal.limit = lambda: inf if self.meter is None else self.meter.ends_at
         self._cwd = cwd
 
@@ -91,6 +107,12 @@ class TapedVm(RecordedVm):
         place = os.path.join(directory or self._cwd, file)
         texts = program_texts(self._taped.real.files, place, source)
         return self._run(source, texts, file, args, entry, checked)
+
+    async def run_async(self, source: str, **options: Any) -> Value:
+        """Raise `MisuseError`: what comes to the loop of others is on no tape."""
+        raise MisuseError(
+            "a program on a tape has a loop of its own: call `run_source`, in a thread where a loop runs"
+        )
 
     def _run(
         self,

@@ -24,6 +24,9 @@ from harnpy.world.connections import Failed, Message
 from harnpy.world.http_client import FAILURES, SURFACE, Outgoing, encoded_headers, failure
 
 _SWITCHED = 101
+#: Under this key a response's `extensions` may have what makes the connection of it that is used, in the
+#: place of `WebSocket`: for one that is had elsewhere.
+MAKER = "websocket"
 _PIECE = 1 << 16
 #: Seconds that the other side has to say goodbye, too.
 _PATIENCE = 1.0
@@ -213,7 +216,8 @@ async def connect(client: httpx2.AsyncClient, surface: str, outgoing: Outgoing, 
     else:
         refusal = _refusal(response, key)
         if refusal is None:
-            return WebSocket(request.url.host, response, most)
+            make: type[WebSocket] = response.extensions.get(MAKER, WebSocket)
+            return make(request.url.host, response, most)
         await response.aclose()
         problem = refusal
     # Without its cause, which may hold what the request did.

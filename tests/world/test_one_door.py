@@ -61,6 +61,7 @@ EXCEPTIONS = {
     "workflow/engines/": "durable runs are a service's: threads work on them, and others wait for their end",
     "durable/graphs.py": "likewise: a run is ended from another thread",
     "durable/transport.py": "what the world's HTTP client sends is recorded on its way, in its own words",
+    "tape/connections.py": "likewise, where a connection stays open",
     "durable/values.py": "writes down what the world's files say of a file, in the words of `os`",
     "adapters/": "parts of other frameworks' programs, which have the whole machine",
     "client/": "a program of its own, which speaks to a server from elsewhere",
