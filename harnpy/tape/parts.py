@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from harnpy.durable.journal import HUMAN
 from harnpy.durable.recorded import effect, is_secret
 from harnpy.formats.secrets.names import is_secret_name
+from harnpy.tape.journal import is_of_decisions
 from harnpy.world.files import private_files
 from harnpy.world.host import People
 
@@ -78,18 +79,31 @@ _LOOKS = frozenset("read_text read_bytes exists is_file is_dir list_dir entries 
 
 
 class SettingsFiles:
-    """The files that settings are read from: what was there stays, also what wasn't."""
+    """The files that settings are read from: what was there stays, also what wasn't.
 
-    def __init__(self, files: Files, journal: TapeJournal, cwd: str) -> None:
+    What a person trusts is looked up in ``decisions``, the directory of the person of now, wherever the
+    recorded variables lead.
+    """
+
+    def __init__(self, files: Files, journal: TapeJournal, cwd: str, decisions: str | None = None) -> None:
         self._files = files
         self._journal = journal
         self._cwd = cwd
+        self._decisions = decisions
 
     def cwd(self) -> str:
         return self._cwd
 
     def private(self) -> SettingsFiles:
-        return SettingsFiles(private_files(self._files), self._journal, self._cwd)
+        return SettingsFiles(private_files(self._files), self._journal, self._cwd, self._decisions)
+
+    def _real(self, place: str) -> str:
+        """Return where a file of settings is on this machine."""
+        if not is_of_decisions(place):
+            return place
+        if self._decisions is None:
+            raise FileNotFoundError(2, "No such file or directory", place)
+        return os.path.join(self._decisions, os.path.basename(place))
 
     if not TYPE_CHECKING:
 
@@ -99,7 +113,7 @@ class SettingsFiles:
 
                 def found(path, *args):
                     place = path if os.path.isabs(path) else os.path.normpath(os.path.join(self._cwd, path))
-                    return journal.fact(f"file/{name}/{place}", lambda: call(place, *args))
+                    return journal.fact(f"file/{name}/{place}", lambda: call(self._real(place), *args))
 
             else:
 
