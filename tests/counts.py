@@ -85,6 +85,12 @@ class Counts:
     program_store_share = Size(5, 1)
     #: How often each is killed.
     program_kills = Size(1, 20)
+    #: One of so many calls of a run is one that it is branched at.
+    branched_share = Size(9, 1)
+    #: Generated programs, each branched at every call.
+    branched_programs = Size(3, 400)
+    #: Random walks over files in an overlay.
+    overlay_walks = Size(10, 2_000)
     #: One of so many prefixes of a program.
     prefix_share = Size(19, 1)
 

@@ -31,6 +31,7 @@ _MODULES = {
     "emit": "harnpy.cli.commands.profile:emit",
     "runs": "harnpy.cli.commands.runs",
     "replay": "harnpy.cli.commands.tape:replay",
+    "branch": "harnpy.cli.commands.tape:branch",
     "worker": "harnpy.cli.commands.worker",
     "eval": "harnpy.cli.commands.eval",
     "sessions": "harnpy.cli.commands.sessions",

@@ -133,7 +133,7 @@ class RecordedClock:
 
     def now(self) -> float:
         now: Callable[[], float] = self._clock.now
-        return self._journal.at_once(NOW, now)
+        return self._journal.at_once(NOW, now, lambda: "now")
 
     def monotonic(self) -> float:
         if self._journal.passes():

@@ -216,6 +216,36 @@ def _sampling(options: Options) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
+#: The options that say what a model is asked, beside its messages and tools.
+SETTINGS = (
+    *("max_tokens", "temperature", "top_p", "frequency_penalty", "presence_penalty", "top_k", "seed", "stop"),
+    *("thinking", "reasoning_effort", "interleaved_thinking", "anthropic_beta_features"),
+    *("cache", "prefill", "tool_choice"),
+)
+
+
+def with_settings(request: Request, options: Options) -> Request:
+    """Return a request of which some of the `SETTINGS` are others; nil: as without the option.
+
+    Raises `OptionError`.
+    """
+    sampling = {key: value for key, value in request.sampling.items() if key not in options}
+    changed = replace(request, sampling={**sampling, **_sampling(options)})
+    if "max_tokens" in options:
+        changed.max_tokens = options.count("max_tokens", MAX_TOKENS)
+    if "thinking" in options or "reasoning_effort" in options:
+        changed.thinking = read_thinking(options)
+    if "interleaved_thinking" in options or "anthropic_beta_features" in options:
+        changed.betas = _betas(options)
+    if "cache" in options:
+        changed.cache = options.flag("cache")
+    if "prefill" in options:
+        changed.prefill = options.string("prefill")
+    if "tool_choice" in options:
+        changed.tool_choice = options.value("tool_choice")
+    return changed
+
+
 def check_gates(options: Options, request: Request, can: Capabilities, file: str) -> None:
     """Raise `OptionError` for the first option that the model doesn't support; ``file`` can say otherwise."""
     for option, supported, wanted in _gates(options, request, can):

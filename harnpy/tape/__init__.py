@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+from harnpy.tape.branch import Branched, Branching, branch
+from harnpy.tape.changes import Changes
 from harnpy.tape.journal import TapeDiverged
 from harnpy.tape.tapes import Tape, TapeError, is_tape, read_tape
 from harnpy.tape.worlds import Recording, Replaying
 
-__all__ = ["Recording", "Replaying", "Tape", "TapeDiverged", "TapeError", "is_tape", "read_tape"]
+__all__ = [
+    "Branched",
+    "Branching",
+    "Changes",
+    "Recording",
+    "Replaying",
+    "Tape",
+    "TapeDiverged",
+    "TapeError",
+    "branch",
+    "is_tape",
+    "read_tape",
+]

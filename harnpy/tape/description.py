@@ -99,6 +99,8 @@ def difference(asked: tuple[str, Json] | None, recorded: tuple[str, Json] | None
 
 
 def _said(kind: str, asked: Json) -> str:
+    if kind == NOW:
+        return ""
     if kind == MODEL and isinstance(asked, dict):
         return f"{asked.get('model')}, {_last_message(asked)}"
     if isinstance(asked, list) and asked and kind in (READ, WRITE):

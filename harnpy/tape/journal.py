@@ -7,17 +7,21 @@ the recorded one at the first effect that differs, and it shows again what was p
 from __future__ import annotations
 
 from _thread import get_ident
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
-from harnpy.durable.journal import ENV, MODEL, OUTPUT, PIECE, TOOL, WAIT, Ending, Journal
+from harnpy.durable.journal import ENV, MODEL, OUTPUT, PIECE, TOOL, WAIT, WRITE, Ending, Journal
+from harnpy.durable.values import decode, decode_error
+from harnpy.formats.manifest import VARIABLE as TRUST
 from harnpy.tape.description import described, difference, kind_of
 from harnpy.tape.tapes import TapeError
 from harnpy.workflow.engines.contract import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
+    from harnpy.durable.journal import Asked
     from harnpy.llm.request import Request
     from harnpy.tape.tapes import Tape, TapeWriter
     from harnpy.vm.run.tasks import Task
@@ -61,19 +65,22 @@ class Rules(NamedTuple):
 
     ``is_closed``: nothing happens that isn't recorded. ``may_part``: at the first effect that differs the
     rest of the records is given up, and the program goes on live. ``compares``: whether what a model is asked
-    counts as a difference. ``compares_output``: whether what is printed does.
+    counts as a difference. ``compares_output``: whether what is printed does. ``rewrites``: files are written
+    again that the records say were written.
     """
 
     is_closed: bool = False
     may_part: bool = False
     compares: bool = True
     compares_output: bool = True
+    rewrites: bool = False
 
 
 RECORDING = Rules()
 REPLAYING = Rules(is_closed=True)
-#: Behind a part of the records, which are those of the same program or of an edited one.
-BRANCHING = Rules(compares=False, compares_output=False)
+#: Behind a part of the records, which are those of the same program or of an edited one; files are in an
+#: overlay.
+BRANCHING = Rules(compares=False, compares_output=False, rewrites=True)
 #: As far as an edited program asks models for the same.
 WATCHING = Rules(may_part=True, compares_output=False)
 
@@ -120,6 +127,8 @@ class TapeJournal(Journal):
         given = (tape.steps if tape is not None else ()) if steps is None else steps
         if not rules.compares_output:
             given = [step for step in given if not step.key.endswith(f":{OUTPUT}")]
+        if not rules.is_closed:
+            given = [step for step in given if not is_decision(step.key)]
         super().__init__(TapeRun(name, given, writer), world)  # type: ignore[arg-type]
         self.compares = True
         self.rules = rules
@@ -129,6 +138,8 @@ class TapeJournal(Journal):
         self.on_live: Callable[[], object] = lambda: None
         #: Returns what is asked of a model in place of a request, given the key of the call.
         self.change: Callable[[str, Request], Request] = lambda key, request: request
+        #: By the keys of calls that the records hold a part of: what the tape has of their other pieces.
+        self.pieces: Mapping[str, Sequence[Step]] = {}
         self._copies = writer is not None
         self._is_live = False
         self._looks = 0
@@ -152,6 +163,54 @@ class TapeJournal(Journal):
     def changed(self, request: Request) -> Request:
         """Return what is asked of a model in place of ``request``, which the running task is about to ask."""
         return self.change(self._next_key(self._task(), MODEL), request)
+
+    def rest(self) -> Sequence[Step] | None:
+        """Return what the tape has of the reply to the call that the running task is about to make, behind
+        the pieces that are among the records; None where the records have none or all of it."""
+        return self.pieces.get(self._next_key(self._task(), MODEL))
+
+    def note(self, name: str, value: Json) -> None:
+        """Have a fact on the tape that is made which the program doesn't ask for."""
+        if self._copies:
+            self._hold(Step(f"{name}:{ENV}", {"ok": value}))
+
+    def refuse(self, error: TapeError) -> Ending:
+        """Return the end of a program that can't go on as it should, to be raised."""
+        self.ending, self.is_over = Ending(error), True
+        return self.ending
+
+    def at_once(self, kind: str, act: Callable[[], T], asked: Asked | None = None) -> T:
+        if kind != WRITE or not self.rules.rewrites:
+            return super().at_once(kind, act, asked)
+        acted = False
+
+        def once() -> T:
+            nonlocal acted
+            acted = True
+            return act()
+
+        value = super().at_once(kind, once, asked)
+        if not acted:
+            # What a process had put there is missing: then the records are all that is known.
+            with suppress(OSError):
+                act()
+        return value
+
+    async def waited(self, kind: str, begin: Callable[[], Awaitable[T]], asked: Asked | None = None) -> T:
+        if kind != WRITE or not self.rules.rewrites:
+            return await super().waited(kind, begin, asked)
+        begun = False
+
+        async def once() -> T:
+            nonlocal begun
+            begun = True
+            return await begin()
+
+        value = await super().waited(kind, once, asked)
+        if not begun:
+            with suppress(OSError):
+                await begin()
+        return value
 
     def begin(self) -> None:
         """The program begins. A tape that is made of another one has what that knew of the outside."""
@@ -178,9 +237,13 @@ class TapeJournal(Journal):
         """An effect has no record. Raises `Ending` where nothing else may happen."""
         if self.is_closed and not self.is_over:
             raise self._parted((key, asked), None, self._task())
-        if not self._is_live:
+        if not self._is_live and kind_of(key) != OUTPUT:
             self._is_live = True
-            self.on_live()
+            try:
+                self.on_live()
+            except Ending:
+                self._is_live = False
+                raise
 
     def _came_to(self, step: Step) -> Any:
         try:
@@ -261,6 +324,23 @@ class TapeJournal(Journal):
 def effects_in(steps: Iterable[Step]) -> int:
     """Return how many of the steps are effects that the program asks for."""
     return sum(kind_of(step.key) not in (ENV, OUTPUT) for step in steps)
+
+
+def given(step: Step) -> Any:
+    """Return, or raise, what a record says that an effect came to."""
+    if "error" in step.output:
+        raise decode_error(step.output["error"])
+    return decode(step.output["ok"])
+
+
+def is_decision(key: str) -> bool:
+    """Return whether a fact is whether a person trusts something: the person of then, on that machine."""
+    return key.endswith(f":{ENV}") and (key == f"variable/{TRUST}:{ENV}" or is_of_decisions(key))
+
+
+def is_of_decisions(path: str) -> bool:
+    """Return whether a path is that of a decision about trust, or of their directory (09 §12.1)."""
+    return "/harn/trust/" in path
 
 
 #: What comes of a model.

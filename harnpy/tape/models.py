@@ -13,14 +13,16 @@ from harnpy.durable.journal import MODEL, PIECE
 from harnpy.durable.values import told
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
+from harnpy.tape.journal import given
+from harnpy.tape.tapes import TapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from harnpy.llm.providers import Provider
     from harnpy.llm.request import Shown
     from harnpy.tape.journal import TapeJournal
-    from harnpy.workflow.engines.contract import Json
+    from harnpy.workflow.engines.contract import Json, Step
 
 #: The most messages behind the last answer that are told one by one.
 _MOST_NEW: Final = 20
@@ -69,17 +71,31 @@ def _digest(value: Any) -> str:
 class TapedProvider:
     """A provider whose calls are effects, a piece at a time where somebody watches the reply come."""
 
-    def __init__(self, provider: Provider, journal: TapeJournal, *, is_own: bool) -> None:
+    def __init__(
+        self, provider: Provider, journal: TapeJournal, *, is_own: bool, find: Callable[[Request], Provider]
+    ) -> None:
         self._provider = provider
         self._journal = journal
         #: Whether it answers by what the program has told it: then it answers a replay, too.
         self._is_own = is_own
         if getattr(provider, "stream", None) is None:
             self.stream = None  # type: ignore[method-assign,assignment]
+        self._find = find
+
+    def _changed(self, request: Request) -> Request:
+        """Return what is asked in place of a request, of the provider of that."""
+        changed = self._journal.changed(request)
+        if (changed.provider, changed.model) != (request.provider, request.model):
+            if not self._is_own:
+                self._provider = self._find(changed)
+            # By these the caller knows what the reply costs.
+            request.provider, request.model, request.price = changed.provider, changed.model, changed.price
+        return changed
 
     async def complete(self, request: Request) -> Reply:
         """Return the reply. The pieces of one that is watched are recorded as they come."""
-        request = self._journal.changed(request)
+        rest = self._journal.rest()
+        request = self._changed(request)
         if self._is_own:
             reply = await self._whole(request)
             return self._journal.at_once(MODEL, lambda: reply, lambda: told_request(request))
@@ -88,7 +104,7 @@ class TapedProvider:
         if shown is None:
             whole: Reply = await self._journal.waited(MODEL, lambda: self._whole(request), asked)
             return whole
-        pieces = _Pieces(lambda collector: self._whole(replace(request, shown=collector)))
+        pieces = _Pieces(lambda collector: self._whole(replace(request, shown=collector)), rest)
         kind = MODEL
         while True:
             came = await self._journal.waited(kind, pieces.next, asked if kind == MODEL else None)
@@ -103,9 +119,28 @@ class TapedProvider:
 
     def stream(self, request: Request) -> _Stream:
         """Return the pieces of the reply's text, as they come."""
-        request = self._journal.changed(request)
+        return _Stream(self._journal, request, self._begin_stream)
+
+    def _begin_stream(self, request: Request) -> tuple[Request, Callable[[], Any], Sequence[Step] | None]:
+        """Return what is asked in place of a request, what begins that stream, and what of it is known."""
+        rest = self._journal.rest()
+        request = self._changed(request)
         stream: Any = getattr(self._provider, "stream", None)
-        return _Stream(self._journal, request, lambda: stream(request))
+        return request, lambda: stream(request), rest
+
+
+class _Rest:
+    """What a tape has of a reply whose first pieces the records hold: its call isn't made again."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._left = iter(steps)
+
+    def next(self) -> Any:
+        """Return what came next, or raise it."""
+        step = next(self._left, None)
+        if step is None:
+            raise TapeError("the tape was cut off within a model's reply: branch at that call, or before it")
+        return given(step)
 
 
 class Unmade:
@@ -122,8 +157,9 @@ class Unmade:
 class _Pieces:
     """What comes of a call, in the loop outside: the pieces that are shown, then the reply."""
 
-    def __init__(self, call: Callable[[Shown], Awaitable[Reply]]) -> None:
+    def __init__(self, call: Callable[[Shown], Awaitable[Reply]], rest: Sequence[Step] | None = None) -> None:
         self._call = call
+        self._rest = None if rest is None else _Rest(rest)
         self._came: asyncio.Queue[str] = asyncio.Queue()
         self._answer: asyncio.Future[Reply] | None = None
 
@@ -145,6 +181,9 @@ class _Pieces:
 
     async def next(self) -> str | Reply:
         """Return the next piece, or the reply behind the last one."""
+        if self._rest is not None:
+            known: str | Reply = self._rest.next()
+            return known
         if self._answer is None:
             self._answer = asyncio.ensure_future(self._call(self))
         piece = asyncio.ensure_future(self._came.get())
@@ -164,10 +203,16 @@ class _Pieces:
 class _Stream:
     """The pieces of a reply's text."""
 
-    def __init__(self, journal: TapeJournal, request: Request, begin: Callable[[], Any]) -> None:
+    def __init__(
+        self,
+        journal: TapeJournal,
+        request: Request,
+        begin: Callable[[Request], tuple[Request, Callable[[], Any], Sequence[Step] | None]],
+    ) -> None:
         self._journal = journal
         self._request = request
-        self._begin = begin
+        self._prepare = begin
+        self._rest: _Rest | None = None
         self._real: Any = None
         self._kind = MODEL
         self._known = Reply("", "", "", "", 0, 0)
@@ -178,6 +223,9 @@ class _Stream:
 
     async def __anext__(self) -> str:
         kind, self._kind = self._kind, PIECE
+        if kind == MODEL:  # only now it is known which call it is
+            self._request, self._begin, rest = self._prepare(self._request)
+            self._rest = None if rest is None else _Rest(rest)
         asked = None if kind == PIECE else lambda: told_request(self._request)
         piece, known = await self._journal.waited(kind, self._next, asked)
         if known is not None:
@@ -188,6 +236,9 @@ class _Stream:
         return piece
 
     async def _next(self) -> tuple[str | None, Reply | None]:
+        if self._rest is not None:
+            known: tuple[str | None, Reply | None] = self._rest.next()
+            return known
         if self._real is None:
             self._real = self._begin()
         try:

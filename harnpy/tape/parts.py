@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from harnpy.durable.journal import HUMAN, READ
 from harnpy.durable.recorded import READS, RecordedHttp, effect, is_secret
 from harnpy.formats.secrets.names import is_secret_name
+from harnpy.tape.journal import is_of_decisions
 from harnpy.world.files import private_files
 from harnpy.world.host import People
 
@@ -109,18 +110,30 @@ class SettingsFiles:
     """The files that settings are read from: what was there stays, also what wasn't.
 
     What harnpy writes on its own account, such as transcripts of model calls, isn't written in a replay.
+
+    What a person trusts is looked up in ``decisions``, the directory of the person of now, wherever the
+    recorded variables lead.
     """
 
-    def __init__(self, files: Files, journal: TapeJournal, cwd: str) -> None:
+    def __init__(self, files: Files, journal: TapeJournal, cwd: str, decisions: str | None = None) -> None:
         self._files = files
         self._journal = journal
         self._cwd = cwd
+        self._decisions = decisions
 
     def cwd(self) -> str:
         return self._cwd
 
     def private(self) -> SettingsFiles:
-        return SettingsFiles(private_files(self._files), self._journal, self._cwd)
+        return SettingsFiles(private_files(self._files), self._journal, self._cwd, self._decisions)
+
+    def _real(self, place: str) -> str:
+        """Return where a file of settings is on this machine."""
+        if not is_of_decisions(place):
+            return place
+        if self._decisions is None:
+            raise FileNotFoundError(2, "No such file or directory", place)
+        return os.path.join(self._decisions, os.path.basename(place))
 
     def reader(self, path: str) -> BinaryIO:
         looks: Any = self
@@ -137,7 +150,7 @@ class SettingsFiles:
 
                 def found(path, *args):
                     place = path if os.path.isabs(path) else os.path.normpath(os.path.join(self._cwd, path))
-                    return journal.fact(f"file/{name}/{place}", lambda: call(place, *args))
+                    return journal.fact(f"file/{name}/{place}", lambda: call(self._real(place), *args))
 
             else:
 

@@ -195,6 +195,9 @@ class _Strand:
         """Return the request: nothing changes it."""
         return request
 
+    def rest(self) -> None:
+        """Return None: a reply is on the tape as a whole, or in none of its pieces."""
+
     def _next(self, kind: str, asked: Asked | None) -> tuple[str, Json]:
         self._count += 1
         return f"{self._name}/{self._count}:{kind}", None if asked is None else asked()
@@ -324,7 +327,8 @@ class _TurnLoops(LoopFactory):
 
         def taped(request: Any) -> Any:
             provider = find(request)
-            return TapedProvider(provider, strand, is_own=provider is models.mock)  # type: ignore[arg-type]
+            is_own = provider is models.mock
+            return TapedProvider(provider, strand, is_own=is_own, find=find)  # type: ignore[arg-type]
 
         models.provider = taped  # type: ignore[method-assign]
         return models

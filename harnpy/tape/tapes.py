@@ -37,12 +37,30 @@ class TapeError(MisuseError):
     """A tape can't be read or written, or a program can't be replayed from it. Nothing has changed."""
 
 
+class Asking(Struct, omit_defaults=True, frozen=True):
+    """A change of what models are asked, from call ``at`` on: ``call`` is the key of the first one, or of
+    one of its task if the program ``is_other``; None: the first one that comes."""
+
+    at: int
+    call: str | None = None
+    is_other: bool = False
+    message: Any = None
+    model: str | None = None
+    options: dict[str, Any] = {}
+
+
 class Origin(Struct, omit_defaults=True, frozen=True):
-    """What a branch was made of: the tape, the model call from which it is live, and what was changed."""
+    """What a branch was made of: the tape, the model call from which it is live, and what was changed.
+
+    ``asking`` and ``edits`` (absolute paths of files) are what holds for all that is made of the branch, with
+    that of the branches before it.
+    """
 
     tape: str
     call: int
     changed: list[str] = []
+    asking: list[Asking] = []
+    edits: list[str] = []
 
 
 class Header(Struct, omit_defaults=True, frozen=True):
@@ -89,6 +107,15 @@ def is_tape(path: str | os.PathLike[str]) -> bool:
             return file.read(len(_BEGINNING)) == _BEGINNING
     except OSError:
         return False
+
+
+def free_name(stem: str, suffix: str) -> str:
+    """Return the name of a tape that nothing has yet: with a number behind ``stem`` if need be."""
+    number, name = 1, f"{stem}{suffix}"
+    while os.path.lexists(name) or os.path.lexists(f"{name}.partial"):
+        number += 1
+        name = f"{stem}-{number}{suffix}"
+    return name
 
 
 def read_tape(path: str | os.PathLike[str]) -> Tape:
@@ -189,14 +216,19 @@ class TapeWriter:
     recorded, as its work is worth more.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, beside: str | None = None) -> None:
+        """``beside`` is the tape that this one is made of, and doesn't take the place of."""
         self.path = os.fspath(path)
         self.failure: TapeError | None = None
         self.on_failure: Callable[[TapeError], object] = lambda failure: None
         self._partial = f"{self.path}.partial"
         self._file: BinaryIO | None = None
+        #: Whether the whole tape is there.
+        self.has_ended = False
         if os.path.lexists(self.path) and not is_tape(self.path):
             raise TapeError(f"{self.path} is there already, and is no tape: choose another name")
+        if beside is not None and os.path.realpath(self.path) == os.path.realpath(beside):
+            raise TapeError(f"{self.path} is the tape that the branch is made of: choose another name")
 
     def begin(self, header: Header) -> None:
         """Write the header."""
@@ -223,12 +255,22 @@ class TapeWriter:
                 os.replace(self._partial, self.path)
             except OSError as error:
                 self._give_up(error)
+                return
+            self.has_ended = True
 
     def leave(self) -> None:
         """Close the file as it is: the program was cut off."""
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def discard(self) -> None:
+        """Leave no tape: there was nothing to record."""
+        self.leave()
+        try:
+            os.remove(self._partial)
+        except OSError as error:
+            self._give_up(error)
 
     def _write(self, lines: list[bytes]) -> None:
         if self.failure is not None:

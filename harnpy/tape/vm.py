@@ -14,6 +14,7 @@ from harnpy.durable.programs import RecordedVm, program_texts
 from harnpy.durable.recorded import ProgramFiles, RecordedWorld, SettingsWorld
 from harnpy.faults import MisuseError
 from harnpy.formats.json import as_data
+from harnpy.formats.manifest import decisions
 from harnpy.project import IN_FILES
 from harnpy.storage.memory import MemoryStore
 from harnpy.storage.opening import open_store, shown
@@ -62,7 +63,9 @@ class TapedVm(RecordedVm):
         self._has_run = False
         cwd = real.files.cwd() if world.tape is None else world.tape.job.body["cwd"]
         recorded = RecordedWorld(real, journal, cwd, _PARTS)
-        settings = SettingsWorld(recorded, SettingsFiles(real.files, journal, cwd))  # type: ignore[arg-type]
+        trust = None if journal.is_closed else decisions(real.environment.get)
+        read = SettingsFiles(real.files, journal, cwd, trust)
+        settings = SettingsWorld(recorded, read)  # type: ignore[arg-type]
         if world.tape is not None:
             options = {**_options_on(world.tape), **options}
         self._options = options
@@ -145,12 +148,14 @@ class TapedVm(RecordedVm):
         for prepare in self._taped.on_begin:
             prepare(self.journal, self)
         end: End | None = None  # none for a run that is cut off, as by Ctrl-C
+        is_made = True
         try:
             value = super().run_source(source, file=file, args=args, entry=entry, checked=checked)
             end = End(COMPLETED, _data(value))
             return value
         except Ending as over:
             end = End(FAILED, error=str(over.error))
+            is_made = self.journal.is_live or not isinstance(over.error, TapeError)
             raise over.error from None
         except ExitRequest as request:
             end = End(EXITED, request.code)
@@ -162,7 +167,9 @@ class TapedVm(RecordedVm):
             self.close_stores()
             self.journal.leave()
             self.journal.close()
-            if writer is not None and end is None:
+            if writer is not None and not is_made:
+                writer.discard()
+            elif writer is not None and end is None:
                 writer.leave()
             elif writer is not None and end is not None:
                 writer.end(replace(end, seconds=round(clock.monotonic() - begun, 6)))
@@ -183,6 +190,9 @@ class TapedVm(RecordedVm):
         replayed: Any = MemoryStore()
         replayed.url, replayed.strict_ids, replayed.features = address, strict_ids, features
         return replayed  # type: ignore[no-any-return]
+
+    def _record_store(self, store: Store) -> Store:
+        return super()._record_store(self._taped.kept(store))
 
     def _record_models(self, models: Models) -> None:
         journal, make, given = self.journal, models.connections.provider, models.provided
@@ -205,7 +215,7 @@ class TapedVm(RecordedVm):
 
         def recorded(request: Any) -> Any:
             provider = find(request)
-            return TapedProvider(provider, self.journal, is_own=provider is models.mock)
+            return TapedProvider(provider, self.journal, is_own=provider is models.mock, find=find)
 
         models.provider = recorded  # type: ignore[method-assign]
         models.config.program = self.unguarded.environment.get, self.unguarded.files.read_text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from harnpy.tape.changes import inherited, install
 from harnpy.tape.journal import RECORDING, REPLAYING, Rules
 from harnpy.tape.tapes import Tape, TapeError, TapeWriter, read_tape
 from harnpy.workflow.engines.contract import PROGRAM
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
+    from harnpy.storage.contract import Store
     from harnpy.tape.journal import TapeJournal
     from harnpy.tape.tapes import Origin
     from harnpy.vm.vm import Vm
@@ -46,11 +48,18 @@ class TapedWorld(World):
         self.command = dict(command or {}) if tape is None or command else tape.header.command
         #: Called with the journal and the Vm before the program begins.
         self.on_begin: list[Callable[[TapeJournal, Any], object]] = []
+        if tape is not None and tape.header.branch is not None:
+            changes = inherited(tape)
+            self.on_begin.append(lambda journal, vm: install(journal, vm, changes))
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
             return getattr(self.real, name)
+
+    def kept(self, store: Store) -> Store:
+        """Return what a program has for a store that outlasts it."""
+        return store
 
     def vm_class(self) -> type[Vm]:
         """Return the class of the Vm whose programs see this world."""

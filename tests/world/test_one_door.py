@@ -63,6 +63,8 @@ EXCEPTIONS = {
     "durable/transport.py": "what the world's HTTP client sends is recorded on its way, in its own words",
     "tape/connections.py": "likewise, where a connection stays open",
     "durable/values.py": "writes down what the world's files say of a file, in the words of `os`",
+    "tape/overlay.py": "a layer over the world's files, in a directory of its own that programs see as theirs",
+    "tape/scratch.py": "copies of directories for the processes of a branch, likewise",
     "adapters/": "parts of other frameworks' programs, which have the whole machine",
     "client/": "a program of its own, which speaks to a server from elsewhere",
     "serve/": "a server is its process's own: its threads, signals, times; what programs see is their Vm's",

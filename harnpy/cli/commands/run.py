@@ -399,9 +399,13 @@ def _world(options: Options) -> World:
     """The world that the program sees, with a person at the terminal or without."""
     from harnpy.world import World
 
-    if not options.attended:
-        return World()
+    return person_at_terminal() if options.attended else World()
+
+
+def person_at_terminal() -> World:
+    """Return the world with a person at the terminal, who is asked."""
     from harnpy.cli.terminal_person import Attended
+    from harnpy.world import World
     from harnpy.world.host import People
 
     world = World()

@@ -11,16 +11,17 @@ import click
 
 from harnpy.cache import VARIABLE
 from harnpy.cli import FAILED
-from harnpy.cli.command_options import html_option
+from harnpy.cli.command_options import html_option, trust_option
+from harnpy.cli.console import complain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harnpy.tape import Tape
+    from harnpy.tape import Branching, Tape
     from harnpy.tape.worlds import TapedWorld
 
 
-@click.command("replay", short_help="Run a recorded program again, without effects, or show how a run went.")
+@click.command("replay", short_help="Run a recorded program again, or show how a run went.")
 @click.argument("run")
 @click.argument("file", required=False)
 @html_option
@@ -49,6 +50,102 @@ def replay(run: str, file: str | None, page: str | None) -> int:
     except TapeError as error:
         return _failed(error)
     return perform(world, tape, file)
+
+
+@click.command("branch", short_help="Go on live from a model's call of a recorded run.")
+@click.argument("run", metavar="RUN.tape")
+@click.option(
+    "--at",
+    type=int,
+    required=True,
+    metavar="K",
+    help="The call of a model that is made live; 1 is the first.",
+)
+@click.option(
+    "--message", metavar="JSON", help="What the user says last in call K: a text, or a message dict."
+)
+@click.option("--model", metavar="[PROVIDER/]M", help="The model of call K and of all behind it.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="An option of call K, as temperature=0."
+)
+@click.option(
+    "--edit", "edits", multiple=True, metavar="FILE[=OTHER]", help="Read FILE as it is now, or OTHER for it."
+)
+@click.option("--code", metavar="FILE", help="Run the program in FILE instead of the tape's.")
+@click.option("--keep", metavar="DIR", help="Put the files that the branch has written there.")
+@click.option("-o", "--out", metavar="OUT.tape", help="The branch's own tape; by default RUN.branch-K.tape.")
+@click.option("--attended", is_flag=True, help="Ask at the terminal when the program asks a person.")
+@trust_option
+def branch(
+    run: str,
+    at: int,
+    message: str | None,
+    model: str | None,
+    settings: tuple[str, ...],
+    edits: tuple[str, ...],
+    code: str | None,
+    keep: str | None,
+    out: str | None,
+    attended: bool,
+) -> int:
+    """Run the program of a tape again: up to the K-th call of a model it sees what was recorded, then it goes
+    on live. What it writes goes to an overlay, which is dropped at the end; its sessions are forks of the
+    recorded ones, and the branch is a tape itself.
+    """
+    from harnpy.cli.commands.run import person_at_terminal
+    from harnpy.tape import Branching, Changes, TapeError
+    from harnpy.tape.overlay import check_keep
+    from harnpy.world import World
+
+    options = {name: _json(value) for name, value in (_pair(each, "--set") for each in settings)}
+    files = {name: other or name for name, _, other in (each.partition("=") for each in edits)}
+    changes = Changes(None if message is None else _json(message), model, options, files, code)
+    try:
+        if keep is not None:
+            check_keep(keep)
+        world = Branching(run, at, changes, out=out, real=person_at_terminal() if attended else World())
+        with world:
+            status = perform(world, world.tape, world.program)
+            if world.is_made:
+                complain(_told(world, keep))
+                if keep is not None:
+                    world.keep(keep)
+    except TapeError as error:
+        return _failed(error)
+    return status
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise click.UsageError(f"`{option} {text}` says no value: write {option} {name or 'KEY'}=VALUE")
+    return name, value
+
+
+def _json(text: str) -> Any:
+    """Return what JSON text says; other text is a text."""
+    import json
+
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _told(world: Branching, keep: str | None) -> str:
+    """Return what there is to say of a branch."""
+    from harnpy.cli.console import counted
+
+    lead = f"branch of {world.tape.path} at call {world.call} -> {world.path}"
+    changed = len(world.written()) + len(world.deleted())
+    if not changed:
+        return f"{lead}; it changed no file"
+    files = counted(changed, "file")
+    if keep is not None:
+        return f"{lead}; {files} of the overlay {'is' if changed == 1 else 'are'} in {keep}"
+    was = "was" if changed == 1 else "were"
+    them = "it" if changed == 1 else "them"
+    return f"{lead}; {files} in the overlay {was} dropped: --keep DIR keeps {them}"
 
 
 def perform(world: TapedWorld, tape: Tape, file: str | None = None) -> int:
