@@ -32,6 +32,7 @@ _MODULES = {
     "runs": "harnpy.cli.commands.runs",
     "replay": "harnpy.cli.commands.tape:replay",
     "branch": "harnpy.cli.commands.tape:branch",
+    "compare": "harnpy.cli.commands.tape:compare",
     "worker": "harnpy.cli.commands.worker",
     "eval": "harnpy.cli.commands.eval",
     "sessions": "harnpy.cli.commands.sessions",

@@ -201,6 +201,8 @@ def _decode_object(name: str, is_called: bool, arguments: Json, state: Json) -> 
 
 
 def _restore(value: Any, state: Any) -> None:
+    if type(state) is list:  # so a frozen dataclass with slots gives its fields
+        state = None, dict(zip((each.name for each in fields(value)), state, strict=False))
     inner, slots = state if type(state) is tuple else (state, None)
     for each in (inner, slots):
         for key, item in (each or {}).items():

@@ -180,6 +180,15 @@ def code(said: str) -> Markup:
     return element("pre", said, tabindex="0")
 
 
+def diff(said: str) -> Markup:
+    """Show a unified diff. Its signs stay, so that it doesn't depend on colour."""
+    lines = [element("span", line, class_=_DIFFERS.get(line[:1])) for line in said.splitlines(keepends=True)]
+    return element("pre", lines, class_="diff", tabindex="0")
+
+
+_DIFFERS = {"+": GOOD, "-": BAD, "@": PLAIN}
+
+
 def value(given: Any) -> Markup:
     """Show any JSON value: a text as it is, anything else as JSON."""
     if isinstance(given, str):

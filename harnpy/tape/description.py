@@ -29,6 +29,8 @@ from harnpy.durable.journal import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harnpy.workflow.engines.contract import Json
 
 #: What each kind is called.
@@ -88,13 +90,13 @@ def difference(asked: tuple[str, Json] | None, recorded: tuple[str, Json] | None
     if asked is None:
         return f"now it ends there, and recorded was that it {described(recorded)}"
     if kind_of(asked[0]) == kind_of(recorded[0]) == MODEL:
-        where = _first_difference(asked[1], recorded[1])
+        where = next(differences_of_requests(asked[1], recorded[1]), None)
         if where is not None:
             name, now, then = where
             return f"the model is asked with another {name}: recorded was {then}, now it is {now}"
     then, now = described(recorded), described(asked)
     if then == now:
-        then, now = f"{then}: {_text(recorded[1])}", f"{now}: {_text(asked[1])}"
+        then, now = f"{then}: {in_words(recorded[1])}", f"{now}: {in_words(asked[1])}"
     return f"recorded was that it {then}, now it {now}"
 
 
@@ -102,44 +104,61 @@ def _said(kind: str, asked: Json) -> str:
     if kind == NOW:
         return ""
     if kind == MODEL and isinstance(asked, dict):
-        return f"{asked.get('model')}, {_last_message(asked)}"
+        return f"{asked.get('model')}, {last_message(asked)}"
+    if isinstance(asked, list) and kind == SESSION and len(asked) == 5:
+        return f"{asked[2]}: {', '.join(str(event[0]) for event in asked[4])}"
     if isinstance(asked, list) and asked and kind in (READ, WRITE):
-        return " ".join(_text(part) for part in asked[1:2]) or _text(asked[0])
-    return "" if asked is None else _text(asked)
+        return " ".join(in_words(part) for part in asked[1:2]) or in_words(asked[0])
+    return "" if asked is None else in_words(asked)
 
 
-def _last_message(asked: dict[str, Any]) -> str:
+def last_message(asked: dict[str, Any]) -> str:
+    """Return the last message of what a model was asked, in words."""
     new = (asked.get("messages") or {}).get("new") or [None]
-    return _text(new[-1])
+    return in_words(new[-1])
 
 
-def _first_difference(now: Json, then: Json) -> tuple[str, str, str] | None:
-    """Return the first part in which two requests differ: its name, and what it is in both."""
+def differences_of_requests(now: Json, then: Json) -> Iterator[tuple[str, str, str]]:
+    """Yield each part in which two requests to a model differ: its name, and what it is in both."""
     if not isinstance(now, dict) or not isinstance(then, dict):
-        return None
+        return
     for key in [*now, *(key for key in then if key not in now)]:
         if now.get(key) == then.get(key):
             continue
         if key != "messages":
-            return key, _text(now.get(key)), _text(then.get(key))
-        one, other = now[key].get("new") or [], (then.get(key) or {}).get("new") or []
-        for new, old in zip(one, other, strict=False):
-            if new != old:
-                return "message", _text(new), _text(old)
-        return "conversation", f"{now[key].get('count')} messages", f"{then[key].get('count')} messages"
-    return None
+            yield key, in_words(now.get(key)), in_words(then.get(key))
+            continue
+        one, other = now[key], then.get(key) or {}
+        pairs = zip(one.get("new") or [], other.get("new") or [], strict=False)
+        unlike = [_apart(new, old) for new, old in pairs if new != old]
+        for words in unlike:
+            yield "message", *words
+        if one.get("count") != other.get("count"):
+            yield "conversation", f"{one.get('count')} messages", f"{other.get('count')} messages"
+        elif not unlike:
+            yield "earlier message", f"digest {one.get('before')}", f"digest {other.get('before')}"
 
 
-def _text(value: Json) -> str:
+def _apart(now: Json, then: Json) -> tuple[str, str]:
+    """Return two messages in words that tell them apart."""
+    if in_words(now) != in_words(then) or not (isinstance(now, dict) and isinstance(then, dict)):
+        return in_words(now), in_words(then)
+    keys = [key for key in {**now, **then} if now.get(key) != then.get(key)]
+    one, other = ({key: each.get(key) for key in keys} for each in (now, then))
+    return in_words(one), in_words(other)
+
+
+def in_words(value: Json) -> str:
     """Return what `told` made of a value, for a person."""
     if isinstance(value, dict):
         if "begins" in value:
             return f'"{value["begins"]}…" ({value["size"]} bytes)'
         if value.keys() >= {"role", "content"}:
-            return f"{value['role']}: {_text(value['content'])}"
-        return "{" + ", ".join(f"{key}: {_text(item)}" for key, item in value.items()) + "}"
+            return f"{value['role']}: {in_words(value['content'])}"
+        return "{" + ", ".join(f"{key}: {in_words(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
-        return " ".join(_text(item) for item in value)
+        return " ".join(in_words(item) for item in value)
     if isinstance(value, str):
-        return f'"{value}"' if " " in value or not value else value
+        is_word = value and not any(character.isspace() for character in value)
+        return value if is_word else f'"{value}"'.replace("\n", "\\n")
     return "nil" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

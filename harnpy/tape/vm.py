@@ -63,6 +63,8 @@ class TapedVm(RecordedVm):
         self._has_run = False
         cwd = real.files.cwd() if world.tape is None else world.tape.job.body["cwd"]
         recorded = RecordedWorld(real, journal, cwd, _PARTS)
+        #: What the program sees of the outside.
+        self.recorded = recorded
         trust = None if journal.is_closed else decisions(real.environment.get)
         read = SettingsFiles(real.files, journal, cwd, trust)
         settings = SettingsWorld(recorded, read)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import httpx2
 import pytest
 
 from harnpy.durable.values import Unreadable, decode, decode_error, encode, encode_error
+from harnpy.llm.configuration.prices import Price
 from harnpy.llm.reply import Reply
 from harnpy.vm.values import Duration
 from harnpy.workflow.engines.contract import Step
@@ -22,9 +24,10 @@ from harnpy.world.processes import Ended
 from tests.durable.runs import MemoryRun, Outside, done, job_of
 
 _REPLY = Reply(text="a", model="m", provider="p", requested_model="m", input_tokens=1, output_tokens=2)
+_PRICED = replace(_REPLY, price=Price(3.0, 15.0, cache_read_per_mtok=0.3))
 
 
-@pytest.mark.parametrize("value", [Ended(7, 0, b"out", b""), _REPLY, Duration(5), os.stat("/")])
+@pytest.mark.parametrize("value", [Ended(7, 0, b"out", b""), _REPLY, _PRICED, Duration(5), os.stat("/")])
 def test_what_holds_data_is_made_again(value: Any) -> None:
     again = decode(json.loads(json.dumps(encode(value))))
     assert type(again) is type(value)

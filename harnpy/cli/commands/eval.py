@@ -17,7 +17,7 @@ import click
 from harnpy import Vm
 from harnpy.builtins.live_models import models_of
 from harnpy.builtins.workflows.run_records import eval_metrics
-from harnpy.cli import FAILED, OK, console, run_records
+from harnpy.cli import FAILED, OK, console, judges, run_records
 from harnpy.cli.command_options import html_option, trust_option, write_page
 from harnpy.cli.commands.run import exit_status
 from harnpy.cli.console import complain, harmless, one_line, paint, say
@@ -28,7 +28,6 @@ from harnpy.faults import MisuseError, OptionError
 from harnpy.formats.dicts import Dict
 from harnpy.formats.json import parse_json
 from harnpy.formats.manifest import manifest_of
-from harnpy.llm.call import models_alone
 from harnpy.llm.errors import FixtureError
 from harnpy.llm.experiments import VARIABLE, read_experiment
 from harnpy.project import MANIFEST, project_root
@@ -84,12 +83,7 @@ def _pack(report: Dict) -> Iterator[str]:
         yield from (f"  warning: {harmless(text)}" for text in case["warnings"])
         yield from (f"  info: {harmless(text)}" for text in case["informational"])
         yield from (_opinion(found) for found in case["judgements"] if found["pass"])
-    used = report["usage"]
-    if used["calls"]:
-        calls = "1 call" if used["calls"] == 1 else f"{used['calls']} calls"
-        tokens = f"{used['input_tokens']} + {used['output_tokens']} tokens"
-        unpriced = f", without {used['unpriced']} of unknown price" if used["unpriced"] else ""
-        yield f"Judges: {calls}, {tokens}, ${used['cost_usd']:.6f}{unpriced}"
+    yield from judges.usage_lines(report["usage"])
 
 
 def _opinion(found: Dict) -> str:
@@ -340,16 +334,13 @@ def judged_pack(path: str, llm_mock: str | None = None, has_judges: bool = True)
     """Return the report on the eval pack in ``path``. Raises `FixtureError` and `MisuseError`."""
     world = World()
     pack = packs.load_pack(path, world)
-    fixtures = None if llm_mock is None else load_fixtures(llm_mock, world.files)
     about = {"kind": "pack", "path": path}
-    if not (has_judges and any(map(packs.is_judged, pack["rubrics"]))):
-        return {**about, **run_pack(pack, world)}
-    require_trust([path])  # the project may say who judges
-    directory = os.path.join(world.files.cwd(), os.path.dirname(path))
-    with models_alone(world, lambda: directory) as models:
-        if fixtures is not None:
-            models.mock.replay(fixtures)
-        return {**about, **run_pack(pack, world, models)}
+    if has_judges and judges.has_judges(pack):
+        with judges.judging(path, pack, world, llm_mock) as models:
+            return {**about, **run_pack(pack, world, models)}
+    if llm_mock is not None:
+        load_fixtures(llm_mock, world.files)
+    return {**about, **run_pack(pack, world)}
 
 
 _JUDGES: Mapping[str, Callable[[str], Dict]] = {

@@ -273,11 +273,22 @@ def show(id: str, engine: str | None, store: str | None, as_json: bool) -> int:
 
 @command.command("steps")
 @click.argument("id")
+@click.option(
+    "--calls", is_flag=True, help="Of a tape, only the models' calls, numbered as for `branch --at`."
+)
 @_of_engines
 @_json
 @_failing
-def steps(id: str, engine: str | None, store: str | None, as_json: bool) -> int:
-    """List the recorded steps of the durable run ID, or the stages of a record."""
+def steps(id: str, calls: bool, engine: str | None, store: str | None, as_json: bool) -> int:
+    """List the recorded steps of the durable run ID, the effects on a tape, or the stages of a record."""
+    from harnpy.tape import is_tape
+
+    if is_tape(id):
+        from harnpy.cli.tapes import list_effects
+
+        return list_effects(id, calls, as_json)
+    if calls:
+        raise click.UsageError(f"'{id}' is no tape, and only tapes have calls of models listed")
     run = _found(engine, store, id)
     if not isinstance(run, tuple):
         found: list[Dict] = [
@@ -488,13 +499,38 @@ def inspect(run: str, compare: str | None, page: str | None) -> int:
 @click.argument("left")
 @click.argument("right")
 @html_option
-def compare(left: str, right: str, page: str | None) -> int:
-    """Show what changed from the run in LEFT to the run in RIGHT."""
+@_json
+def compare(left: str, right: str, page: str | None, as_json: bool) -> int:
+    """Show what changed from the run in LEFT to the run in RIGHT. `harnpy compare` does the same."""
+    return compare_any(left, right, page, as_json)
+
+
+def compare_any(left: str, right: str, page: str | None, as_json: bool) -> int:
+    """Print how one run differs from another: two tapes, or two records."""
+    from harnpy.tape import is_tape
+
+    are_tapes = is_tape(left), is_tape(right)
+    if all(are_tapes):
+        from harnpy.cli.tapes import compare_tapes
+
+        return compare_tapes(left, right, page, as_json)
+    if any(are_tapes):
+        tape, other = (left, right) if are_tapes[0] else (right, left)
+        raise click.UsageError(f"'{tape}' is a tape and '{other}' is none: compare two of a kind")
+    return _compare_records(left, right, page, as_json)
+
+
+def _compare_records(left: str, right: str, page: str | None, as_json: bool) -> int:
+    """Print what changed from one stored run to another."""
     try:
         before, after = run_records.load(left), run_records.load(right)
     except MisuseError as error:
         return run_records.unreadable(error)
     found = run_diff(before, after, World())
+    if as_json:
+        say(json.dumps(found, indent=2, sort_keys=True, ensure_ascii=False))
+        write_page(page, lambda: html_diff(before, after, found, os.environ))
+        return OK
     sides = (f"{found[f'{side}_run_id']} [{found[f'{side}_status']}]" for side in ("left", "right"))
     say(one_line(" -> ".join(sides)))
     if found["identical"]:

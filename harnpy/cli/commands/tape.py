@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from harnpy.cache import VARIABLE
 from harnpy.cli import FAILED
 from harnpy.cli.command_options import html_option, trust_option
 from harnpy.cli.console import complain
+from harnpy.cli.tapes import unchanged_disk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from harnpy.tape import Branching, Tape
     from harnpy.tape.worlds import TapedWorld
 
@@ -73,8 +70,20 @@ def replay(run: str, file: str | None, page: str | None) -> int:
 )
 @click.option("--code", metavar="FILE", help="Run the program in FILE instead of the tape's.")
 @click.option("--keep", metavar="DIR", help="Put the files that the branch has written there.")
-@click.option("-o", "--out", metavar="OUT.tape", help="The branch's own tape; by default RUN.branch-K.tape.")
+@click.option("-o", "--out", metavar="OUT.tape", help="The branch's tape, or the directory of several.")
 @click.option("--attended", is_flag=True, help="Ask at the terminal when the program asks a person.")
+@click.option("--variants", metavar="FILE", help="Make the branches that this YAML file lists, side by side.")
+@click.option("--runs", type=click.IntRange(1), default=1, metavar="N", help="How often each variant runs.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="How many run at once; by default one a CPU, 4 at most.",
+)
+@click.option("--judge", metavar="PACK", help="Judge each run by the rubrics of this eval pack.")
+@click.option("--llm-mock", metavar="FILE", help="Answer the judges' calls from FILE, one fixture per line.")
+@html_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @trust_option
 def branch(
     run: str,
@@ -87,11 +96,27 @@ def branch(
     keep: str | None,
     out: str | None,
     attended: bool,
+    **of_variants: Any,
 ) -> int:
     """Run the program of a tape again: up to the K-th call of a model it sees what was recorded, then it goes
     on live. What it writes goes to an overlay, which is dropped at the end; its sessions are forks of the
     recorded ones, and the branch is a tape itself.
+
+    With --variants, each branch that FILE lists runs --runs times, in a process of its own, and what they
+    come to is shown beside the recorded run: means with 95 % intervals. A variant is a dict with a name, and
+    what it changes: message, model, set, edit, code. Their tapes go to the directory --out.
     """
+    if of_variants["variants"] is not None:
+        if message or model or settings or edits or code or keep or attended:
+            raise click.UsageError(
+                "with --variants, what changes is in the file, and nothing else can be given"
+            )
+        from harnpy.cli.tapes import vary
+
+        return vary(run, at, out, **of_variants)
+    if of_variants.pop("runs") != 1 or any(of_variants.values()):
+        which = "--runs, --jobs, --judge, --llm-mock, --html and --json"
+        raise click.UsageError(f"{which} are for --variants FILE")
     from harnpy.cli.commands.run import person_at_terminal
     from harnpy.tape import Branching, Changes, TapeError
     from harnpy.tape.overlay import check_keep
@@ -148,6 +173,23 @@ def _told(world: Branching, keep: str | None) -> str:
     return f"{lead}; {files} in the overlay {was} dropped: --keep DIR keeps {them}"
 
 
+@click.command("compare", short_help="Show how one run differs from another: two tapes, or two records.")
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@html_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def compare(before: str, after: str, page: str | None, as_json: bool) -> int:
+    """Show how the run B differs from the run A.
+
+    Of two tapes, which are replayed without effects: where they part, call by call of a model, cost and time,
+    what was printed, files, sessions. Of two stored runs, given their files or ids: what `harnpy runs diff`
+    shows.
+    """
+    from harnpy.cli.commands import runs
+
+    return runs.compare_any(before, after, page, as_json)
+
+
 def perform(world: TapedWorld, tape: Tape, file: str | None = None) -> int:
     """Run a tape's program, or the one in ``file``, in a world of tapes, with the options that the tape has;
     return the exit status, as that of `harnpy run`."""
@@ -164,21 +206,6 @@ def perform(world: TapedWorld, tape: Tape, file: str | None = None) -> int:
 
     with unchanged_disk(world):
         return run.perform(Vm(world), options, run.instrumented(options, world, again))
-
-
-@contextmanager
-def unchanged_disk(world: TapedWorld) -> Iterator[None]:
-    """Have nothing cached on the disk meanwhile, where the world is closed."""
-    if not world.rules.is_closed or os.environ.get(VARIABLE):
-        yield
-        return
-    former, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    os.environ[VARIABLE] = "writes"
-    try:
-        yield
-    finally:
-        del os.environ[VARIABLE]
-        sys.dont_write_bytecode = former
 
 
 def _failed(error: Exception) -> int:
