@@ -80,6 +80,9 @@ class Counts:
     #: A tape is cut off at one of so many bytes, and has another byte in so many places.
     tape_cuts_share = Size(199, 1)
     damaged_tapes = Size(60, 5_000)
+    #: Recorded runs in which the debugger goes back and forth.
+    stepped_programs = Size(3, 40)
+    stepped_conformance = Size(1, 20)
     killed_programs = Size(1, 30)
     killed_graphs = Size(0, 20)
     program_store_share = Size(5, 1)

@@ -41,9 +41,10 @@ _WIDTHS = {"task": 40, "what": 100, "reply": 60}
 
 
 def bound(vm: Any, file: str) -> None:
-    """Prepare the Vm of a replay as `harnpy run` does."""
+    """Prepare the Vm of a replay as the recorded run's was."""
     vm.careful = True
-    bind_project(vm, file)
+    if vm.tape.job.body.get("project"):
+        bind_project(vm, file, vm.tape.header.command.get("skill_dirs") or ())
 
 
 @contextmanager

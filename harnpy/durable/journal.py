@@ -165,6 +165,8 @@ class Journal:
         self._is_trial = is_trial
         #: Whether what effects are asked for is recorded with them, and compared.
         self.compares = False
+        #: Whether what runs now isn't part of the program, and so has no effects: a person looks at it.
+        self.is_aside = False
         self._world = world
         self._facts = {step.key: step.output for step in run.recorded if _is_fact(step)}
         self._recorded = [(n, step) for n, step in enumerate(run.recorded, 1) if not _is_fact(step)]

@@ -8,9 +8,21 @@ from __future__ import annotations
 
 from _thread import get_ident
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
-from harnpy.durable.journal import ENV, MODEL, OUTPUT, PIECE, TOOL, WAIT, WRITE, Ending, Journal
+from harnpy.durable.journal import (
+    ENV,
+    MODEL,
+    OUTPUT,
+    PIECE,
+    TOOL,
+    WAIT,
+    WRITE,
+    Ending,
+    Journal,
+    NotDurable,
+)  # fmt: skip
 from harnpy.durable.values import decode, decode_error
 from harnpy.formats.manifest import VARIABLE as TRUST
 from harnpy.tape.description import described, difference, kind_of
@@ -32,6 +44,10 @@ if TYPE_CHECKING:
 
 #: How often a replay looks for what another thread of the program may bring: for two seconds or so.
 _MOST_LOOKS: Final = 40
+
+
+#: The tool of an agent whose call the running code is part of.
+_TOOL: ContextVar[str | None] = ContextVar("tool of the tape", default=None)
 
 
 class TapeDiverged(TapeError):
@@ -140,6 +156,9 @@ class TapeJournal(Journal):
         self.change: Callable[[str, Request], Request] = lambda key, request: request
         #: By the keys of calls that the records hold a part of: what the tape has of their other pieces.
         self.pieces: Mapping[str, Sequence[Step]] = {}
+        #: Called with the key of each effect where it is asked for, and with what is printed and its stream.
+        self.on_asked: Callable[[str], object] = lambda key: None
+        self.on_print: Callable[[Callable[[str], object], str], object] = lambda write, text: None
         self._copies = writer is not None
         self._is_live = False
         self._looks = 0
@@ -159,6 +178,27 @@ class TapeJournal(Journal):
     def step(self) -> int:
         """The number of records that were given out."""
         return self._next
+
+    @property
+    def tool(self) -> str | None:
+        """The agent's tool that is being called, if the running code is part of a call."""
+        return _TOOL.get()
+
+    def write(self, write: Callable[[str], object], text: str) -> None:
+        """Print ``text``, once it is recorded or its record is met."""
+        self.on_print(write, text)
+        if not self.is_aside:
+            super().write(write, text)
+
+    def _new_key(self, task: Task | None, kind: str) -> str:
+        self._refuse_aside()
+        key = super()._new_key(task, kind)
+        self.on_asked(key)
+        return key
+
+    def _refuse_aside(self) -> None:
+        if self.is_aside:
+            raise NotDurable("an expression has no effects in a recorded run: it sees only what is there")
 
     def changed(self, request: Request) -> Request:
         """Return what is asked of a model in place of ``request``, which the running task is about to ask."""
@@ -226,6 +266,7 @@ class TapeJournal(Journal):
             self._run.record(*held)
 
     def _look_anew(self, name: str) -> None:
+        self._refuse_aside()
         if self.is_closed:
             raise self._bare(self._parted((f"{name}:{ENV}", None), None, self._task()))
 
@@ -318,7 +359,11 @@ class TapeJournal(Journal):
     def calling(self, tool: str, policy: str) -> Iterator[None]:
         """A block in which an agent's tool runs: that it begins is an effect."""
         self.at_once(TOOL, lambda: tool, lambda: tool)
-        yield
+        token = _TOOL.set(tool)
+        try:
+            yield
+        finally:
+            _TOOL.reset(token)
 
 
 def effects_in(steps: Iterable[Step]) -> int:

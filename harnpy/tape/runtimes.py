@@ -124,6 +124,7 @@ class _Strand:
     may_have_happened = False
     #: Whether what effects are asked for is recorded with them.
     compares = True
+    is_aside = False
 
     def __init__(self, strands: _Strands, name: str) -> None:
         self._strands = strands
@@ -251,6 +252,7 @@ class _Here:
     """The journal of whichever thread calls."""
 
     may_have_happened = False
+    is_aside = False
 
     def __init__(self, strands: _Strands) -> None:
         self._strands = strands

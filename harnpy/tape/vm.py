@@ -60,6 +60,8 @@ class TapedVm(RecordedVm):
         journal = TapeJournal(real, world.rules, tape=world.tape, steps=world.steps, writer=world.writer)
         self.journal = journal
         self._taped = world
+        #: The tape that the program sees; None for one that is recorded.
+        self.tape = world.tape
         self._has_run = False
         cwd = real.files.cwd() if world.tape is None else world.tape.job.body["cwd"]
         recorded = RecordedWorld(real, journal, cwd, _PARTS)
@@ -139,6 +141,8 @@ class TapedVm(RecordedVm):
             body = {
                 "entry": file, "files": dict(texts), "args": list(args), "pipeline": entry, "cwd": self._cwd,
             }  # fmt: skip
+            if self.settings.found_skills is not None:
+                body["project"] = True  # what it has of its project was looked up, and is on the tape
             job = Job(PROGRAM, os.path.basename(file), body)
             taped, rules = self._taped, _written_options(self._options)
             writer.begin(

@@ -204,7 +204,7 @@ function launchOf(program) {
 function completed(folder, configuration) {
   const document = vscode.window.activeTextEditor?.document;
   if (!configuration.type && document?.languageId === "harn") Object.assign(configuration, launchOf(document.uri.fsPath));
-  if (configuration.program === undefined) {
+  if (configuration.program === undefined && configuration.tape === undefined) {
     vscode.window.showErrorMessage("There is no program to debug: open one, or name it in launch.json.");
     return undefined;
   }

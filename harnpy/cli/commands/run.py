@@ -332,13 +332,15 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
     return perform(vm, options, run)
 
 
-def perform(vm: Vm, options: Options, run: Callable[[Vm, Options], Any]) -> int:
-    """Run a program by ``run(vm, options)``; return the exit status."""
+def perform(vm: Vm, options: Options, run: Callable[[Vm, Options], Any], *, of_project: bool = True) -> int:
+    """Run a program by ``run(vm, options)``, with what its project gives to programs if it is ``of_project``;
+    return the exit status."""
     from harnpy.vm.errors import ExitRequest
 
     vm.careful, vm.on_warnings = True, _warn
     try:
-        bind_project(vm, options.file, options.skill_dirs)
+        if of_project:
+            bind_project(vm, options.file, options.skill_dirs)
         value = run(vm, options)
         if options.trace:
             from harnpy.cli import model_fixtures

@@ -14,6 +14,7 @@ from harnpy.cli.console import complain
 from harnpy.cli.tapes import unchanged_disk
 
 if TYPE_CHECKING:
+    from harnpy import Vm
     from harnpy.tape import Branching, Tape
     from harnpy.tape.worlds import TapedWorld
 
@@ -190,9 +191,9 @@ def compare(before: str, after: str, page: str | None, as_json: bool) -> int:
     return runs.compare_any(before, after, page, as_json)
 
 
-def perform(world: TapedWorld, tape: Tape, file: str | None = None) -> int:
+def perform(world: TapedWorld, tape: Tape, file: str | None = None, vm: Vm | None = None) -> int:
     """Run a tape's program, or the one in ``file``, in a world of tapes, with the options that the tape has;
-    return the exit status, as that of `harnpy run`."""
+    return the exit status, as that of `harnpy run`. ``vm`` is the Vm of that world, by default a new one."""
     from harnpy import Vm
     from harnpy.cli.commands import run
 
@@ -205,7 +206,9 @@ def perform(world: TapedWorld, tape: Tape, file: str | None = None) -> int:
         return vm.run_recorded() if file is None else vm.run_file(file, args=body["args"])
 
     with unchanged_disk(world):
-        return run.perform(Vm(world), options, run.instrumented(options, world, again))
+        vm = Vm(world) if vm is None else vm
+        of_project = bool(body.get("project"))
+        return run.perform(vm, options, run.instrumented(options, world, again), of_project=of_project)
 
 
 def _failed(error: Exception) -> int:

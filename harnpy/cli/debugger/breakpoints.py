@@ -15,7 +15,7 @@ from harnpy.syntax.names import DECLARATIONS
 from harnpy.syntax.parser import parse_cached
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from harnpy.vm.unit import Unit
 
@@ -42,7 +42,9 @@ class Breakpoint:
 class Breakpoints:
     """All breakpoints. A face changes them while the program runs: each table is replaced, never changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[str], str] | None = None) -> None:
+        """``read`` returns the text of a file, given its real path; by default what is on the disk."""
+        self._read = text_of if read is None else read
         self.failures: str | None = None
         """Which failures stop the program: ``"all"``, ``"uncaught"``, or None."""
         self._ids = count(1)
@@ -58,7 +60,7 @@ class Breakpoints:
         Replaces another breakpoint of that statement. Raises OSError and SourceFault.
         """
         file = os.path.realpath(file)
-        found = next((place for place in statements(_text(file)) if place[0] >= line), None)
+        found = next((place for place in statements(self._read(file)) if place[0] >= line), None)
         if found is None:
             return None
         point = Breakpoint(next(self._ids), file, *found, condition)
@@ -119,6 +121,7 @@ def _run_in(node: ast.Node) -> tuple[ast.Node, ...]:
     return node.body if isinstance(node, ast.EvalPack) else ()
 
 
-def _text(file: str) -> str:
+def text_of(file: str) -> str:
+    """Return the text of a file on the disk. Raises OSError."""
     with open(file, encoding="utf-8", errors="replace", newline="") as opened:
         return opened.read()

@@ -16,23 +16,28 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from harnpy.cli import INTERRUPTED, Stopped, console, session_views
+from harnpy.cli import FAILED, INTERRUPTED, Stopped, console, session_views
 from harnpy.cli.command_options import trust_option
 from harnpy.cli.console import one_line, paint
 from harnpy.cli.debugger import engine as steps
-from harnpy.cli.debugger.engine import Program
+from harnpy.cli.debugger.engine import Launch, Program
 from harnpy.cli.debugger.frames import Call, EvaluationError, Names, parts, short
+from harnpy.cli.debugger.rewinding import TapeEngine, TapeProgram, UnknownPlace, open_tape, shown_path
 from harnpy.cli.repl import is_expression
 from harnpy.cli.tables import show
 from harnpy.syntax.diagnostic import SourceFault
+from harnpy.tape.description import described, task_of
+from harnpy.tape.tapes import TapeError, is_tape
 from harnpy.vm.values import Builtin, Fn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from harnpy.cli.debugger.engine import Engine, Launch, MakeStep, Stop
+    from harnpy.cli.debugger.engine import Engine, MakeStep, Stop, Threaded
     from harnpy.session.registry import SessionRegistry
+    from harnpy.tape import Tape
+    from harnpy.tape.history import Effect
     from harnpy.vm.run.tasks import Task
 
 # What can be typed while a program is stopped, without the terminal: lines in, text out. Spec: 09 §15.5.
@@ -57,12 +62,26 @@ HELP = """\
   t N              look at task N
   session          the sessions that are open
   session ID       one of them in full; the beginning of its id is enough
+
+In a recorded run (`harnpy debug RUN.tape`) also:
+
+  rn, rs, ro       back: over, into, out; what was printed stays on the screen
+  rc               back to the last breakpoint before, or to the start
+  goto effect N    to where effect N, or model call K, was asked for; to the end
+  goto call K      (the same goes on and back)
+  goto end
+  effects          the effects so far
+  who NAME         which statement changed a variable last, and from what
+  who message N [SESSION]
+                   which statement wrote message N of a session
+  who file PATH    which effect wrote a file last
+
   q                end the program and leave
   help             this text
 
-An empty line repeats c, n, s or o. Ctrl+C stops a running program."""
+An empty line repeats the last step. Ctrl+C stops a running program."""
 
-_REASONS = {"entry": "the start", "step": "a step", "pause": "a pause"}
+_REASONS = {"entry": "the start", "step": "a step", "pause": "a pause", "goto": "goto"}
 _BREAKPOINT = re.compile(r"(?:(?P<file>.+):)?(?P<line>\d+)(?:\s+if\s+(?P<condition>.+))?")
 #: How many lines of source are shown above and below the current one.
 _AROUND = 4
@@ -70,8 +89,15 @@ _AROUND = 4
 _NAMES = {
     "c": "continue", "n": "next", "s": "step", "o": "out", "b": "break", "d": "delete", "w": "where",
     "f": "frame", "l": "list", "v": "variables", "p": "print", "t": "tasks", "q": "quit", "h": "help",
-    "?": "help", "sessions": "session",
+    "?": "help", "sessions": "session", "rn": "reverse-next", "rs": "reverse-step", "ro": "reverse-out",
+    "rc": "reverse-continue",
 }  # fmt: skip
+
+
+#: What an empty line repeats.
+_REPEATED = frozenset(
+    {"continue", "next", "step", "out"} | {f"reverse-{step}" for step in ("continue", "next", "step", "out")}
+)
 
 
 class WrongInput(Exception):
@@ -104,6 +130,13 @@ class Commands:
             "print": self._print,
             "tasks": self._tasks,
             "session": self._session,
+            "reverse-continue": lambda rest: self._go_back(None, rest),
+            "reverse-next": lambda rest: self._go_back(steps.over, rest),
+            "reverse-step": lambda rest: self._go_back(steps.into, rest),
+            "reverse-out": lambda rest: self._go_back(steps.out, rest),
+            "goto": self._goto,
+            "effects": self._effects,
+            "who": self._who,
             "quit": self._quit,
             "help": lambda rest: self._say(HELP),
         }
@@ -115,9 +148,16 @@ class Commands:
     def stopped(self, stop: Stop) -> None:
         """Show where the program has stopped, and look at its innermost call."""
         self._look_at(stop.task)
+        if stop.reason == "end":
+            self._say(
+                f"the recorded run has ended with status {stop.text}; `rn` and `rc` go back, `c` leaves"
+            )
+            return
         what = f"breakpoint {stop.breakpoint.id}" if stop.breakpoint else _REASONS.get(stop.reason)
         if stop.reason == "exception":
             what = f"failure: {one_line(stop.text)}"
+        if stop.reason == "goto" and stop.text:
+            what = f"before it {one_line(stop.text)}"
         self._say(f"stopped at {self._place()}, {what}{self._task_note(stop.task)}")
         if stop.breakpoint and stop.text:
             self._say(f"error: {stop.text}")
@@ -129,13 +169,13 @@ class Commands:
         if not word and not self._last:
             return
         name = _NAMES.get(word, word) if word else self._last
-        self._last = name if name in ("continue", "next", "step", "out") else ""
+        self._last = name if name in _REPEATED else ""
         action = self._actions.get(name)
         try:
             if action is None:
                 raise WrongInput(f"unknown command `{one_line(word)}` (try `help`)")
             action(rest.strip())
-        except (WrongInput, EvaluationError) as error:
+        except (WrongInput, EvaluationError, UnknownPlace) as error:
             self._say(f"error: {error}")
 
     # --- going on ---------------------------------------------------------------------------------
@@ -144,6 +184,56 @@ class Commands:
         if rest:
             raise WrongInput("this command takes no argument (try `help`)")
         self._engine.resume(make, self._task)
+
+    # --- going back, and who wrote something ------------------------------------------------------
+
+    def _recorded(self) -> TapeEngine:
+        if not isinstance(self._engine, TapeEngine):
+            raise WrongInput(
+                "only a recorded run goes back: record it with `harnpy run --record RUN.tape FILE`, then "
+                "`harnpy debug RUN.tape`"
+            )
+        return self._engine
+
+    def _go_back(self, make: MakeStep | None, rest: str) -> None:
+        if rest:
+            raise WrongInput("this command takes no argument (try `help`)")
+        self._recorded().back(make, self._task)
+
+    def _goto(self, rest: str) -> None:
+        engine = self._recorded()
+        what, _, number = rest.partition(" ")
+        if rest == "end":
+            engine.go_to("end")
+            return
+        if what not in ("effect", "call"):
+            raise WrongInput("places to go to are `goto effect N`, `goto call K` and `goto end`")
+        history = engine.history
+        find = history.effect if what == "effect" else history.call
+        effect = find(_number(number.strip(), f"goto {what} N"))
+        if effect is None:
+            last = history.effects[-1:] if what == "effect" else [e for e in history.effects if e.call][-1:]
+            count = (last[0].number if what == "effect" else last[0].call) if last else "none"
+            raise WrongInput(f"there is no {what} {number}: the last one of {history.tape.path} is {count}")
+        engine.go_to(effect)
+
+    def _effects(self, rest: str) -> None:
+        if rest:
+            raise WrongInput("this command takes no argument (try `help`)")
+        engine = self._recorded()
+        effects = engine.history.effects_by(engine.now)
+        for effect in effects:
+            call = f", call {effect.call}" if effect.call else ""
+            self._say(f"{effect.number}  {task_of(effect.key)}  {told(effect)}{call}")
+        if not effects:
+            self._say("no effects so far")
+
+    def _who(self, rest: str) -> None:
+        engine, frame, task = self._recorded(), self._frame, self._task
+        self._say(who(engine, rest, self._calls[frame] if self._calls else None))
+        if task is not None:
+            self._look_at(engine.task_like(task))
+            self._frame = min(frame, max(len(self._calls) - 1, 0))
 
     def _quit(self, rest: str) -> None:
         self.done = True
@@ -157,7 +247,8 @@ class Commands:
         found = _BREAKPOINT.fullmatch(rest)
         if found is None:
             raise WrongInput("a breakpoint is `b LINE`, `b FILE:LINE` or `b LINE if CONDITION`")
-        file = found["file"] or self._call().path
+        at_end = isinstance(self._engine, TapeEngine) and not self._calls
+        file = found["file"] or (self._recorded().entry if at_end else self._call().path)
         try:
             point = self._engine.breakpoints.add(file, int(found["line"]), found["condition"])
         except (OSError, SourceFault) as error:
@@ -165,13 +256,13 @@ class Commands:
         if point is None:
             raise WrongInput(f"{file} has no statement at or below line {found['line']}")
         moved = "" if point.line == int(found["line"]) else ", the next statement"
-        self._say(f"breakpoint {point.id} at {_shown(point.file)}:{point.line}{moved}")
+        self._say(f"breakpoint {point.id} at {shown_path(point.file)}:{point.line}{moved}")
 
     def _breakpoints(self) -> None:
         points = list(self._engine.breakpoints)
         for point in points:
             condition = f" if {point.condition}" if point.condition else ""
-            self._say(f"{point.id}  {_shown(point.file)}:{point.line}{condition}")
+            self._say(f"{point.id}  {shown_path(point.file)}:{point.line}{condition}")
         failures = self._engine.breakpoints.failures
         if failures:
             self._say(f"failures: {failures}")
@@ -307,13 +398,35 @@ def _number(text: str, usage: str) -> int:
 
 
 def _at(call: Call) -> str:
-    return f"{_shown(call.path)}:{call.line}"
+    return f"{shown_path(call.path)}:{call.line}"
 
 
-def _shown(path: str) -> str:
-    """A path from the working directory, if it is below that."""
-    below = os.path.relpath(path) if os.path.isabs(path) else path
-    return path if below.startswith(os.pardir) else below
+def who(engine: TapeEngine, what: str, call: Call | None) -> str:
+    """Return what wrote a variable that ``call`` sees, a message of a session, or a file, in words.
+
+    Raises WrongInput and UnknownPlace.
+    """
+    kind, *rest = what.split(None, 1)[:2] or [""]
+    if kind == "file" and rest:
+        effect, writing, tool = engine.who_file(rest[0])
+        of_tool = f", in a call of the tool {tool}" if tool is not None else ""
+        return f"{writing.place}, in {writing.task}{of_tool}: effect {effect.number}, {told(effect)}"
+    if kind == "message" and rest:
+        number, _, session = rest[0].partition(" ")
+        writing = engine.who_message(_number(number, "who message N"), session.strip())
+        when = f"after model call {writing.call}" if writing.call else "before any model call"
+        return f"{writing.place}, in {writing.task}, {when}"
+    if not kind or rest:
+        raise WrongInput("ask `who NAME`, `who message N [SESSION]` or `who file PATH`")
+    if call is None:
+        raise WrongInput("no function is running here, so no variable is visible")
+    writing = engine.who_variable(call, kind)
+    return f"{writing.place}, in {writing.task}: {kind} was {writing.before}, became {writing.after}"
+
+
+def told(effect: Effect) -> str:
+    """Return an effect in a few words."""
+    return one_line(described((effect.key, effect.asked)))
 
 
 def _plain(text: str) -> str:
@@ -350,9 +463,10 @@ _GLANCE = 0.1
 class Terminal:
     """One program at the terminal, from its start to its end."""
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, what: Launch | Tape) -> None:
         self._events: SimpleQueue[Stop | int] = SimpleQueue()
-        self._program = Program(launch, self._events.put, self._events.put)
+        make: Callable[..., Threaded] = Program if isinstance(what, Launch) else TapeProgram
+        self._program = make(what, self._events.put, self._events.put)
         self._commands = Commands(self._program.engine, sys.stdout)
         self._read = _reader(self._commands)
         self._pausing = False
@@ -448,21 +562,67 @@ class _Debug(click.Command):
         formatter.write("".join(f"{line}\n" for line in folded))
 
 
-@click.command("debug", cls=_Debug, short_help="Debug a program at the terminal.")
+@click.command("debug", cls=_Debug, short_help="Debug a program, or a recorded run, at the terminal.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.argument("args", nargs=-1)
 @trust_option
 @click.option("--skill-dir", "skill_dirs", multiple=True, metavar="DIR", help="Add the skills in DIR.")
 @click.option("--llm-mock", metavar="FILE", help="Answer all model calls from FILE, one fixture per line.")
-def debug(file: str, args: tuple[str, ...], skill_dirs: tuple[str, ...], llm_mock: str | None) -> int:
+@click.option(
+    "--who",
+    "wanted",
+    metavar="WHAT",
+    help="Of a tape: say what wrote 'NAME', 'message N [SESSION]' or 'file PATH' by the end, and leave.",
+)
+def debug(
+    file: str, args: tuple[str, ...], skill_dirs: tuple[str, ...], llm_mock: str | None, wanted: str | None
+) -> int:
     """Run FILE, and stop before its first statement.
 
     ARGS are the program's `argv`; write `--` before those that begin with a dash. The program is
     interpreted, not compiled (as with `harnpy run --walk`).
-    """
-    from harnpy.cli.debugger.engine import Launch
 
-    return Terminal(Launch(os.fspath(file), args, skill_dirs, llm_mock)).run()
+    FILE may be a tape, which `harnpy run --record` has made: the run is replayed, without effects, and goes
+    backwards, too.
+    """
+    if not is_tape(file):
+        if wanted is not None:
+            raise click.UsageError(f"'{file}' is no tape, and `--who` asks about a recorded run")
+        return Terminal(Launch(os.fspath(file), args, skill_dirs, llm_mock)).run()
+    if args or skill_dirs or llm_mock is not None:
+        raise click.UsageError(f"'{file}' is a tape, which has the program's arguments, skills and models")
+    try:
+        tape = open_tape(file)
+    except TapeError as error:
+        return console.report_failure(error, debug=False) or FAILED
+    return Terminal(tape).run() if wanted is None else _say_who(tape, wanted)
+
+
+def _say_who(tape: Tape, wanted: str) -> int:
+    """Print what wrote something by the end of a run; return the exit status."""
+    events: SimpleQueue[Stop | int] = SimpleQueue()
+    program = TapeProgram(tape, events.put, events.put)
+    engine = program.engine
+    engine.shows_output = False
+    program.start()
+    events.get()
+    engine.go_to("end")
+    events.get()
+    try:
+        call = None
+        if wanted.split(None, 1)[0:1] not in (["file"], ["message"]):
+            engine.stand(engine.history.step_back(engine.now, "task_root", None))
+            stop = events.get()
+            assert not isinstance(stop, int)
+            call = engine.calls(stop.task)[0]
+        print(who(engine, wanted, call))
+        return 0
+    except (WrongInput, UnknownPlace) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return FAILED
+    finally:
+        engine.end()
+        program.wait(_GRACE)
 
 
 @click.command("dap", short_help="Debug a program from an editor.")

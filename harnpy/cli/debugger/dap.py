@@ -10,6 +10,7 @@ import io
 import os
 import os.path
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,12 +19,15 @@ import msgspec
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.cli import console
 from harnpy.cli.debugger import dap_wire, engine
+from harnpy.cli.debugger.breakpoints import text_of
 from harnpy.cli.debugger.engine import NotStopped
 from harnpy.cli.debugger.frames import Call, EvaluationError, Names, kind, parts, short
+from harnpy.cli.debugger.rewinding import TapeEngine, TapeProgram, open_tape
 from harnpy.cli.repl import is_expression
 from harnpy.formats.mismatch import mismatch
 from harnpy.project import ManifestError
 from harnpy.syntax.diagnostic import SourceFault
+from harnpy.tape import TapeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,9 +80,18 @@ class _Container:
 
 
 class Inspection:
-    """``first_line`` and ``first_column`` are the numbers that the client counts from."""
+    """``first_line`` and ``first_column`` are the numbers that the client counts from; ``reference`` returns
+    the number of a text that the client must ask for, 0 if it can read the file."""
 
-    def __init__(self, engine: Engine, stop: Stop, first_line: int, first_column: int) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        stop: Stop,
+        first_line: int,
+        first_column: int,
+        reference: Callable[[str], int],
+    ) -> None:
+        self._reference = reference
         self.stop = stop
         self._engine = engine
         self._first_line = first_line
@@ -106,14 +119,17 @@ class Inspection:
 
     def _frame(self, call: Call) -> Body:
         self._calls.append(call)
-        frame = {
+        frame: Body = {
             "id": len(self._calls),
             "name": call.name,
             "line": call.line - 1 + self._first_line,
             "column": call.column - 1 + self._first_column,
         }
         if os.path.isabs(call.path):
-            frame["source"] = {"name": os.path.basename(call.path), "path": call.path}
+            source: Body = {"name": os.path.basename(call.path), "path": call.path}
+            if reference := self._reference(call.path):
+                source["sourceReference"] = reference
+            frame["source"] = source
         return frame
 
     def _call(self, number: int | None) -> Call:
@@ -219,12 +235,14 @@ class Adapter:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._program: engine.Program | None = None
+        self._program: engine.Threaded | None = None
         self._settings = dap_wire.Initialize()
         self._inspection: Inspection | None = None
         self._afterwards: list[Callable[[], object]] = []
         self._no_debug = False
         self._left = False
+        #: The texts of a tape that aren't what is on the disk by now, by numbers from 1.
+        self._texts: list[str] = []
         self._handlers: dict[str, Callable[[Request], Body | None]] = {
             "initialize": self._initialize,
             "launch": self._launch,
@@ -244,6 +262,9 @@ class Adapter:
             "next": lambda r: self._go(r, engine.over),
             "stepIn": lambda r: self._go(r, engine.into),
             "stepOut": lambda r: self._go(r, engine.out),
+            "stepBack": lambda r: self._back(r, engine.over),
+            "reverseContinue": lambda r: self._back(r, None),
+            "source": self._source,
             "pause": self._pause,
             "terminate": self._terminate,
             "disconnect": self._disconnect,
@@ -269,7 +290,7 @@ class Adapter:
             self._wire.refuse(request, str(error))
         except NotStopped:
             self._wire.refuse(request, "the program is running")
-        except (OSError, SourceFault, ManifestError) as error:
+        except (OSError, SourceFault, ManifestError, TapeError) as error:
             self._wire.refuse(request, console.error_text(error))
         else:
             self._wire.respond(request, body)
@@ -289,19 +310,29 @@ class Adapter:
         wanted = _arguments(request, dap_wire.Launch)
         if wanted.cwd is not None:
             os.chdir(wanted.cwd)
-        if not os.path.isfile(wanted.program):
-            raise RequestError(f"{wanted.program}: No such file")
+        what = wanted.program if wanted.tape is None else wanted.tape
+        if what is None or (wanted.program is not None and wanted.tape is not None):
+            raise RequestError("launch needs `program`, or `tape`")
+        if not os.path.isfile(what):
+            raise RequestError(f"{what}: No such file")
+        tape = None if wanted.tape is None else open_tape(wanted.tape)
         os.environ.update(wanted.env)
         # Looked up whenever the program writes, so this is where its output goes.
         sys.stdout, sys.stderr = Output(self._wire, "stdout"), Output(self._wire, "stderr")
-        launch = engine.Launch(
-            wanted.program,
-            wanted.args,
-            wanted.skill_dirs,
-            wanted.llm_mock,
-            stop_on_entry=wanted.stop_on_entry,
-        )
-        self._program = engine.Program(launch, self._on_stop, self._on_end)
+        if tape is None:
+            assert wanted.program is not None
+            launch = engine.Launch(
+                wanted.program,
+                wanted.args,
+                wanted.skill_dirs,
+                wanted.llm_mock,
+                stop_on_entry=wanted.stop_on_entry,
+            )
+            self._program = engine.Program(launch, self._on_stop, self._on_end)
+        else:
+            self._program = TapeProgram(tape, self._on_stop, self._on_end, stop_on_entry=wanted.stop_on_entry)
+            capabilities = {"supportsStepBack": True, "supportsSetVariable": False}
+            self._afterwards.append(lambda: self._wire.event("capabilities", {"capabilities": capabilities}))
         self._no_debug = wanted.no_debug
         self._afterwards.append(lambda: self._wire.event("initialized"))
 
@@ -333,14 +364,16 @@ class Adapter:
     def _on_stop(self, stop: Stop) -> None:
         engine = self._running().engine
         first_column = int(self._settings.columns_start_at1)
-        self._inspection = Inspection(engine, stop, self._first_line, first_column)
+        self._inspection = Inspection(engine, stop, self._first_line, first_column, self._reference)
         body: Body = {
             "reason": stop.reason,
             "threadId": engine.number_of(stop.task),
             "allThreadsStopped": True,
             "hitBreakpointIds": [stop.breakpoint.id] if stop.breakpoint else [],
         }
-        if stop.text:
+        if stop.reason == "end":
+            body["description"] = f"the recorded run has ended with status {stop.text}"
+        elif stop.text:
             body["text"] = stop.text
         if stop.text and stop.breakpoint:
             self._wire.event("output", {"category": "important", "output": stop.text + "\n"})
@@ -357,7 +390,7 @@ class Adapter:
     def _first_line(self) -> int:
         return int(self._settings.lines_start_at1)
 
-    def _running(self) -> engine.Program:
+    def _running(self) -> engine.Threaded:
         if self._program is None:
             raise RequestError("no program has been launched")
         return self._program
@@ -390,6 +423,34 @@ class Adapter:
         engine = self._running().engine
         self._inspection = None
         self._afterwards.append(lambda: engine.resume(make, task))
+
+    def _back(self, request: Request, make: MakeStep | None) -> None:
+        inspection = self._stopped()
+        task = inspection.task(_arguments(request, dap_wire.OfThread).thread_id)
+        engine = self._running().engine
+        if not isinstance(engine, TapeEngine):
+            raise RequestError("only a recorded run goes back: launch with `tape`")
+        self._inspection = None
+        self._afterwards.append(lambda: engine.back(make, task))
+
+    def _source(self, request: Request) -> Body:
+        number = _arguments(request, dap_wire.SourceText).source_reference
+        if not 0 < number <= len(self._texts):
+            raise RequestError(f"there is no source {number}")
+        return {"content": self._texts[number - 1]}
+
+    def _reference(self, path: str) -> int:
+        """Return the number of the text that a tape has of a file, 0 where the disk has the same."""
+        engine = self._running().engine
+        text = engine.texts.get(path) if isinstance(engine, TapeEngine) else None
+        if text is None:
+            return 0
+        with suppress(OSError):
+            if text_of(path) == text:
+                return 0
+        if text not in self._texts:
+            self._texts.append(text)
+        return self._texts.index(text) + 1
 
     def _pause(self, request: Request) -> None:
         if self._inspection is None:

@@ -28,9 +28,11 @@ class Initialize(Arguments):
 
 
 class Launch(Arguments):
-    """A launch configuration: the options of `harnpy debug`, and where to run."""
+    """A launch configuration: the options of `harnpy debug`, and where to run. ``tape`` is a recorded run,
+    in place of a program."""
 
-    program: str
+    program: str | None = None
+    tape: str | None = None
     args: list[str] = []
     cwd: str | None = None
     env: dict[str, str] = {}
@@ -65,6 +67,10 @@ class OfThread(Arguments):
 class StackTrace(OfThread):
     start_frame: int = 0
     levels: int = 0
+
+
+class SourceText(Arguments):
+    source_reference: int
 
 
 class Scopes(Arguments):

@@ -103,10 +103,11 @@ class Stop:
 class Engine:
     """One program being debugged. ``on_stop`` is called in its thread whenever it has stopped."""
 
-    def __init__(self, vm: Vm, on_stop: Callable[[Stop], object], stop_on_entry: bool) -> None:
-        self.vm = vm
+    vm: Vm
+    _scheduler: Scheduler
+
+    def __init__(self, on_stop: Callable[[Stop], object], stop_on_entry: bool) -> None:
         self.breakpoints = Breakpoints()
-        self._scheduler = vm.tasks
         self._on_stop = on_stop
         self._entering = stop_on_entry
         self._step: Step | None = None
@@ -118,8 +119,13 @@ class Engine:
         self._inbox: SimpleQueue[Callable[[], bool]] = SimpleQueue()
         self._files: dict[Walker, Activation] = {}
         """The run of each file's own statements."""
-        self._numbers: dict[Task, int] = {self._scheduler.root: 1}
+        self._numbers: dict[str, int] = {"task_root": 1}
         self._next_number = count(2)
+
+    def attach(self, vm: Vm) -> None:
+        """Observe what this Vm runs."""
+        self.vm, self._scheduler = vm, vm.tasks
+        self._files = {}
         vm.observer = self
         self._watch_waits()
 
@@ -136,6 +142,9 @@ class Engine:
             stop = self._due(a, node)
             if stop:
                 self._block(stop)
+
+    def done(self, a: Activation, node: ast.Node) -> None:
+        """Nothing is to be done: the next statement stops it."""
 
     def failed(self, a: Activation, error: BaseException) -> None:
         """A failure passes through many statements; it stops the program at the first."""
@@ -296,9 +305,10 @@ class Engine:
 
     def number_of(self, task: Task) -> int:
         """A task's number; that of the root is 1."""
-        if task not in self._numbers:
-            self._numbers[task] = next(self._next_number)
-        return self._numbers[task]
+        id = task.id()
+        if id not in self._numbers:
+            self._numbers[id] = next(self._next_number)
+        return self._numbers[id]
 
     def calls(self, task: Task) -> list[Call]:
         """The calls that a task is in, innermost first."""
@@ -360,17 +370,13 @@ class Launch:
     stop_on_entry: bool = field(default=True, kw_only=True)
 
 
-class Program:
-    """``on_stop`` and ``on_end`` are called in the program's thread; ``on_end`` gets the exit status."""
+class Threaded:
+    """A program in a thread of its own. ``on_end`` is called there, with the exit status."""
 
-    def __init__(
-        self, launch: Launch, on_stop: Callable[[Stop], object], on_end: Callable[[int], object]
-    ) -> None:
-        self._launch = launch
+    engine: Engine
+
+    def __init__(self, on_end: Callable[[int], object]) -> None:
         self._on_end = on_end
-        self.vm = Vm(evaluator="walk")
-        self.engine = Engine(self.vm, on_stop, launch.stop_on_entry)
-        bind_project(self.vm, launch.file, launch.skill_dirs)
         # A daemon: a process whose user has left doesn't wait for the program.
         self._thread = threading.Thread(target=self._run, name="program", daemon=True)
 
@@ -395,6 +401,23 @@ class Program:
 
     def _status(self) -> int:
         """Run the program and return the exit status; a failure is shown as `harnpy run` shows it."""
+        raise NotImplementedError
+
+
+class Program(Threaded):
+    """``on_stop`` is called in the program's thread, too."""
+
+    def __init__(
+        self, launch: Launch, on_stop: Callable[[Stop], object], on_end: Callable[[int], object]
+    ) -> None:
+        super().__init__(on_end)
+        self._launch = launch
+        self.vm = Vm(evaluator="walk")
+        self.engine = Engine(on_stop, launch.stop_on_entry)
+        self.engine.attach(self.vm)
+        bind_project(self.vm, launch.file, launch.skill_dirs)
+
+    def _status(self) -> int:
         launch = self._launch
         try:
             if launch.llm_mock is not None:

@@ -17,6 +17,7 @@ from greenlet import getcurrent, greenlet
 from harnpy.cli import console
 from harnpy.cli.console import one_line
 from harnpy.cli.debugger.breakpoints import path_of
+from harnpy.faults import TooLarge
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import SourceFault
 from harnpy.vm.errors import FAILURES, Leaving, VmError
@@ -68,6 +69,13 @@ def activations(scheduler: Scheduler, task: Task) -> list[Activation]:
     return found
 
 
+def open_statements(scheduler: Scheduler) -> Iterator[tuple[Activation, ast.Node]]:
+    """The statements that the current task has begun and not done, innermost first, while it is observed."""
+    for frame in _frames(*_top(scheduler, scheduler.current)):
+        if frame.f_code is Activation.observed.__code__:
+            yield frame.f_locals["self"], frame.f_locals["statement"]
+
+
 def _top(scheduler: Scheduler, task: Task) -> tuple[FrameType | None, greenlet | None]:
     """The innermost frame of a task, and the greenlet that it is in."""
     if task is scheduler.current:
@@ -98,19 +106,19 @@ class Binding:
     """A variable of a run of a function."""
 
     def __init__(self, activation: Activation, variable: Variable) -> None:
-        self._activation = activation
+        self.activation = activation
         self.variable = variable
 
     @property
     def value(self) -> Value:
-        return self._activation.read(self.variable)
+        return self.activation.read(self.variable)
 
     def assign(self, value: Value) -> None:
-        self._activation.assign(self.variable, value)
+        self.activation.assign(self.variable, value)
 
     @property
     def has_value(self) -> bool:
-        a, variable = self._activation, self.variable
+        a, variable = self.activation, self.variable
         if variable.in_table:
             return variable.name in a.walker.table
         return variable in a.slots and a.read(variable) is not UNSET
@@ -199,7 +207,10 @@ MOST_PARTS = 1000
 
 def short(value: Value, width: int = _WIDTH) -> str:
     """A value on one line; a string in quotes."""
-    text = json.dumps(value, ensure_ascii=False) if type(value) is str else display(value)
+    try:
+        text = json.dumps(value, ensure_ascii=False) if type(value) is str else display(value)
+    except TooLarge:
+        return f"<{type_name(value)}, too large to show>"
     text = one_line(text)
     return text if len(text) <= width else text[: width - 1] + "…"
 

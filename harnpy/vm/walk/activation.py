@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     class Observer(Protocol):
         """A watcher of a program that is walked, such as a debugger.
 
-        ``statement`` is called before a statement of ``a`` is evaluated. ``failed`` is called when one has
-        failed, for the innermost statement first, while the variables are still those of the failure.
+        ``statement`` is called before a statement of ``a`` is evaluated, ``done`` after it, unless it was
+        left. ``failed`` is called when one has failed, for the innermost statement first, while the variables
+        are still those of the failure. ``a.mark`` is the observer's to use.
         """
 
         def statement(self, a: Activation, node: ast.Node) -> None: ...
+        def done(self, a: Activation, node: ast.Node) -> None: ...
         def failed(self, a: Activation, error: BaseException) -> None: ...
 
 
@@ -97,6 +99,7 @@ class Activation(Walking):
         "depth",
         "function",
         "generates",
+        "mark",
         "protected",
         "slots",
         "walker",
@@ -114,11 +117,13 @@ class Activation(Walking):
         self.catches: list[Callable[[Value], bool]] = []
         self.generates = False
         self.deadlines: list[float] = []
+        #: What an observer knows this run of the function by, 0 until it has met it.
+        self.mark = 0
 
     def within(self, name: str) -> Activation:
         """A function that runs in this one, on the same variables: a `defer` block."""
         inner = Activation(self.walker, self.function, name, self.depth)
-        inner.slots, inner.boxes, inner.defers = self.slots, self.boxes, self.defers
+        inner.slots, inner.boxes, inner.defers, inner.mark = self.slots, self.boxes, self.defers, self.mark
         return inner
 
     # --- evaluating -------------------------------------------------------------------------------
@@ -151,10 +156,12 @@ class Activation(Walking):
     def observed(self, observer: Observer, statement: ast.Node) -> Value:
         observer.statement(self, statement)
         try:
-            return self.value(statement)
+            value = self.value(statement)
         except FAILURES as error:
             observer.failed(self, error)
             raise
+        observer.done(self, statement)
+        return value
 
     def open_scope(self, owner: ast.Node) -> None:
         """Make what the closures of a block may look for before it is declared (02 §7.4)."""

@@ -294,7 +294,7 @@ def test_what_goes_wrong_is_said(dap: Client, write) -> None:
         dap.request("configurationDone")
     with pytest.raises(Refused, match="`restartFrame` is not supported"):
         dap.request("restartFrame", frameId=1)
-    with pytest.raises(Refused, match="`program` is missing"):
+    with pytest.raises(Refused, match="launch needs `program`, or `tape`"):
         dap.request("launch")
     with pytest.raises(Refused, match=r"none\.harn: No such file"):
         dap.request("launch", program="none.harn")
