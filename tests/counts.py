@@ -76,6 +76,8 @@ class Counts:
     damaged_messages = Size(16, 5_000)
     damaged_records = Size(100, 10_000)
     durable_programs = Size(30, 2_000)
+    #: Edits of programs and prompts, each of which a replay tells at the right effect.
+    edited_programs = Size(6, 200)
     taped_programs = Size(20, 1_000)
     #: A tape is cut off at one of so many bytes, and has another byte in so many places.
     tape_cuts_share = Size(199, 1)

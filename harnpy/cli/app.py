@@ -33,6 +33,7 @@ _MODULES = {
     "replay": "harnpy.cli.commands.tape:replay",
     "branch": "harnpy.cli.commands.tape:branch",
     "compare": "harnpy.cli.commands.tape:compare",
+    "watch": "harnpy.cli.commands.tape:watch",
     "worker": "harnpy.cli.commands.worker",
     "eval": "harnpy.cli.commands.eval",
     "sessions": "harnpy.cli.commands.sessions",

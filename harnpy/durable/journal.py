@@ -22,7 +22,15 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from zlib import crc32
 
-from harnpy.durable.values import Unreadable, Unrecordable, decode, decode_error, encode, encode_error
+from harnpy.durable.values import (
+    Unreadable,
+    Unrecordable,
+    decode,
+    decode_error,
+    encode,
+    encode_error,
+    told_without_secrets,
+)
 from harnpy.session.errors import ambiguous
 from harnpy.vm.errors import CategorizedFault, Leaving, RuntimeFault
 from harnpy.vm.run.scheduler import place_in_program
@@ -35,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator
     from contextvars import Context
 
+    from harnpy.durable.values import Masking
     from harnpy.vm.run.scheduler import Scheduler
     from harnpy.vm.run.tasks import Task
     from harnpy.workflow.engines.contract import Json, RunContext
@@ -167,6 +176,8 @@ class Journal:
         self.compares = False
         #: Whether what runs now isn't part of the program, and so has no effects: a person looks at it.
         self.is_aside = False
+        #: By what secrets are masked in what is recorded, if they are.
+        self.masking: Masking | None = None
         self._world = world
         self._facts = {step.key: step.output for step in run.recorded if _is_fact(step)}
         self._recorded = [(n, step) for n, step in enumerate(run.recorded, 1) if not _is_fact(step)]
@@ -241,7 +252,7 @@ class Journal:
             return act()
         self.take()
         key = self._new_key(self._task(), kind)
-        wanted = asked() if self.compares and asked is not None else None
+        wanted = self._wanted(asked)
         step = self._head()
         if step is not None:
             if step.key == key and self._agrees(step, wanted):
@@ -271,6 +282,12 @@ class Journal:
         if error is not None:
             raise error
         return value  # type: ignore[return-value]
+
+    def _wanted(self, asked: Asked | None) -> Json:
+        """Return what an effect is asked for, as it is recorded and compared."""
+        if not self.compares or asked is None:
+            return None
+        return told_without_secrets(asked, self.masking)
 
     def anew(self, key: str, asked: Json = None) -> None:
         """An effect has no record: it is had now, but not in a trial. Raises `Ending`."""
@@ -351,7 +368,7 @@ class Journal:
         self.take()
         task = self._task()
         key = self._new_key(task, kind)
-        wanted = asked() if self.compares and asked is not None else None
+        wanted = self._wanted(asked)
         effect = _Effect(key, wanted, begin, asyncio.get_running_loop().create_future(), task)
         self._effects[key] = effect
         try:
@@ -454,7 +471,10 @@ class Journal:
             return
         sleeper = self._sleeper(timer)
         if timer is None or step.key != self._next_key(sleeper, SLEEP):
-            waiting = effect or next(iter(self._effects.values()), None)
+            # Of the task whose record it is, if that waits for something.
+            own = step.key.partition("/")[0] + "/"
+            of_task = (each for key, each in self._effects.items() if key.startswith(own))
+            waiting = effect or next(of_task, None) or next(iter(self._effects.values()), None)
             if waiting is not None:
                 self._part(waiting.key, waiting.task, step, waiting.asked)
             else:
@@ -661,7 +681,7 @@ class Journal:
             write(text)
             return
         self._printed.append((write, text))
-        self._size += len(text)
+        self._size += len(self._as_recorded(text))
         if self._awaits_output():
             self._skip_if_printed()
         elif self._size >= _MOST_PRINTED:
@@ -693,7 +713,11 @@ class Journal:
 
     def _fact(self) -> list[int]:
         """How many characters wait to be printed, and a sum of them."""
-        return [self._size, crc32("".join(text for _, text in self._printed).encode("utf-8", "replace"))]
+        printed = "".join(self._as_recorded(text) for _, text in self._printed)
+        return [self._size, crc32(printed.encode("utf-8", "replace"))]
+
+    def _as_recorded(self, text: str) -> str:
+        return text if self.masking is None else self.masking.text(text)
 
     def _show_again(self) -> None:
         """What is printed was printed already: nobody needs it twice."""

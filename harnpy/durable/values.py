@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from base64 import b64decode, b64encode
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from hashlib import sha256
@@ -20,8 +21,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Protocol
 
     from harnpy.workflow.engines.contract import Json
+
+    class Masking(Protocol):
+        """What is written for others: without secrets."""
+
+        def text(self, text: str) -> str:
+            """Return ``text`` without them."""
+
+        def data(self, data: bytes) -> bytes:
+            """Return ``data`` without them."""
+
 
 #: Integers within are JSON numbers everywhere.
 _MOST = 2**63 - 1
@@ -101,6 +113,10 @@ def decode(written: Json) -> Any:
 _MOST_TOLD, _TOLD = 200, 60
 
 
+#: By what secrets are masked in what is told meanwhile: digests of masked texts agree in a replay.
+MASKING: ContextVar[Masking | None] = ContextVar("masking", default=None)
+
+
 def told(value: Any) -> Json:
     """Return ``value`` as JSON by which people and programs tell it from others, in few bytes.
 
@@ -109,17 +125,29 @@ def told(value: Any) -> Json:
     match value:
         case None | bool() | int() | float():
             return value
-        case str() if len(value) <= _MOST_TOLD:
-            return encode(str(value))
         case str():
-            return {**_sum_of(value.encode("utf-8", "surrogatepass")), "begins": encode(value[:_TOLD])}
+            masking = MASKING.get()
+            text = str(value) if masking is None else masking.text(str(value))
+            if len(text) <= _MOST_TOLD:
+                return encode(text)
+            return {**_sum_of(text.encode("utf-8", "surrogatepass")), "begins": encode(text[:_TOLD])}
         case bytes():
-            return _sum_of(value)
+            masking = MASKING.get()
+            return _sum_of(value if masking is None else masking.data(value))
         case list() | tuple():
             return [told(item) for item in value]
         case dict():
             return {str(key): told(item) for key, item in value.items()}
     return {"class": type(value).__name__}
+
+
+def told_without_secrets(asked: Callable[[], Json], masking: Masking | None) -> Json:
+    """Return what ``asked()`` returns, where all that it tells is masked."""
+    token = MASKING.set(masking)
+    try:
+        return asked()
+    finally:
+        MASKING.reset(token)
 
 
 def _sum_of(data: bytes) -> dict[str, Json]:

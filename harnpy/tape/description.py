@@ -83,12 +83,18 @@ def described(effect: tuple[str, Json] | None) -> str:
     return f"{words} {said}" if said else words
 
 
-def difference(asked: tuple[str, Json] | None, recorded: tuple[str, Json] | None) -> str:
-    """Return how what is asked for now differs from what was recorded, as the end of a sentence."""
+def difference(asked: tuple[str, Json] | None, recorded: tuple[str, Json] | None, failure: str = "") -> str:
+    """Return how what is asked for now differs from what was recorded, as the end of a sentence.
+
+    ``failure`` is with what the program fails now, where it asks for nothing.
+    """
+    if recorded is None and asked is not None and kind_of(asked[0]) == ENV:
+        return f"now it {described(asked)}, and the recorded run did not"
     if recorded is None:
         return f"the recorded run has ended there, and now it {described(asked)}"
     if asked is None:
-        return f"now it ends there, and recorded was that it {described(recorded)}"
+        now = f"fails: {failure}" if failure else "doesn't"
+        return f"recorded was that it {described(recorded)}, and now it {now}"
     if kind_of(asked[0]) == kind_of(recorded[0]) == MODEL:
         where = next(differences_of_requests(asked[1], recorded[1]), None)
         if where is not None:

@@ -6,6 +6,7 @@ the recorded one at the first effect that differs, and it shows again what was p
 
 from __future__ import annotations
 
+import sys
 from _thread import get_ident
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -26,7 +27,10 @@ from harnpy.durable.journal import (
 from harnpy.durable.values import decode, decode_error
 from harnpy.formats.manifest import VARIABLE as TRUST
 from harnpy.tape.description import described, difference, kind_of
+from harnpy.tape.digests import Digests
+from harnpy.tape.redaction import Redaction
 from harnpy.tape.tapes import TapeError
+from harnpy.vm.run.scheduler import places_in_program
 from harnpy.workflow.engines.contract import Step
 
 if TYPE_CHECKING:
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.durable.journal import Asked
+    from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.tape.tapes import Tape, TapeWriter
     from harnpy.vm.run.tasks import Task
@@ -54,7 +59,8 @@ class TapeDiverged(TapeError):
     """The program asks for something else than its tape has.
 
     ``step`` is the effect's number, from 1; ``place`` is where the program is, " at file:line:column" or
-    empty; ``asked`` and ``recorded`` are the key and what was asked for, None where there is none.
+    empty; ``asked`` and ``recorded`` are the key and what was asked for, None where there is none. ``edited``
+    are the files that differ from the tape's, each as ``file:line``.
     """
 
     def __init__(
@@ -64,14 +70,18 @@ class TapeDiverged(TapeError):
         place: str,
         asked: tuple[str, Json] | None,
         recorded: tuple[str, Json] | None,
+        edited: Sequence[str] = (),
+        failure: str = "",
     ) -> None:
         where = f"the program differs from {tape}{place}, at effect {step}"
-        super().__init__(f"{where}: {difference(asked, recorded)}")
+        edits = f"; edited: {', '.join(edited)}" if edited else ""
+        super().__init__(f"{where}: {difference(asked, recorded, failure)}{edits}")
         self.tape = tape
         self.step = step
         self.place = place
         self.asked = asked
         self.recorded = recorded
+        self.edited = list(edited)
         self.expected = described(recorded)
         self.found = described(asked)
 
@@ -82,7 +92,7 @@ class Rules(NamedTuple):
     ``is_closed``: nothing happens that isn't recorded. ``may_part``: at the first effect that differs the
     rest of the records is given up, and the program goes on live. ``compares``: whether what a model is asked
     counts as a difference. ``compares_output``: whether what is printed does. ``rewrites``: files are written
-    again that the records say were written.
+    again that the records say were written. ``remakes``: nothing that is asked for counts as a difference.
     """
 
     is_closed: bool = False
@@ -90,6 +100,7 @@ class Rules(NamedTuple):
     compares: bool = True
     compares_output: bool = True
     rewrites: bool = False
+    remakes: bool = False
 
 
 RECORDING = Rules()
@@ -97,6 +108,8 @@ REPLAYING = Rules(is_closed=True)
 #: Behind a part of the records, which are those of the same program or of an edited one; files are in an
 #: overlay.
 BRANCHING = Rules(compares=False, compares_output=False, rewrites=True)
+#: On the results of the same program, whatever it asks for; what it asks for and prints is recorded anew.
+REMAKING = Rules(is_closed=True, compares=False, compares_output=False, remakes=True)
 #: As far as an edited program asks models for the same.
 WATCHING = Rules(may_part=True, compares_output=False)
 
@@ -138,6 +151,7 @@ class TapeJournal(Journal):
         tape: Tape | None = None,
         steps: Sequence[Step] | None = None,
         writer: TapeWriter | None = None,
+        masking: Redaction | None = None,
     ) -> None:
         name = tape.path if tape is not None else writer.path if writer is not None else "tape"
         given = (tape.steps if tape is not None else ()) if steps is None else steps
@@ -147,6 +161,14 @@ class TapeJournal(Journal):
             given = [step for step in given if not is_decision(step.key)]
         super().__init__(TapeRun(name, given, writer), world)  # type: ignore[arg-type]
         self.compares = True
+        self.masking: Redaction = Redaction() if masking is None else masking
+        self.digests = Digests()
+        #: What was edited since the tape was made, each as ``file:line``.
+        self.edited: list[str] = []
+        #: The run's directory: places in it are named from there.
+        self.cwd = ""
+        if writer is not None:
+            writer.redaction = self.masking
         self.rules = rules
         self.tape = name
         self.may_have_happened = False
@@ -159,6 +181,10 @@ class TapeJournal(Journal):
         #: Called with the key of each effect where it is asked for, and with what is printed and its stream.
         self.on_asked: Callable[[str], object] = lambda key: None
         self.on_print: Callable[[Callable[[str], object], str], object] = lambda write, text: None
+        #: Returns the reply to what a model is asked, if that is known although it has no record of its own.
+        self.answer: Callable[[Json], Reply | None] = lambda asked: None
+        #: How many calls of models came from the records, and how many were made.
+        self.calls_repeated = self.calls_made = 0
         self._copies = writer is not None
         self._is_live = False
         self._looks = 0
@@ -199,6 +225,28 @@ class TapeJournal(Journal):
     def _refuse_aside(self) -> None:
         if self.is_aside:
             raise NotDurable("an expression has no effects in a recorded run: it sees only what is there")
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the program runs or has run: it could be read and checked."""
+        return self._has_begun
+
+    def remaining(self) -> list[Step]:
+        """Return the records that weren't given out yet."""
+        return [step for _, step in self._recorded[self._next :]]
+
+    def reply_to(self, asked: Asked) -> Reply | None:
+        """Return the reply to a call of a model that has no record; None when it has to be made."""
+        known = self.answer(self._wanted(asked))
+        if known is not None:
+            self.calls_repeated += 1
+            self.calls_made -= 1
+        return known
+
+    def renew(self, steps: Iterable[Step]) -> None:
+        """Have these take the place of the records with the same keys, before the program begins."""
+        anew = {step.key: step for step in steps}
+        self._recorded = [(number, anew.get(step.key, step)) for number, step in self._recorded]
 
     def changed(self, request: Request) -> Request:
         """Return what is asked of a model in place of ``request``, which the running task is about to ask."""
@@ -276,7 +324,7 @@ class TapeJournal(Journal):
 
     def anew(self, key: str, asked: Json = None) -> None:
         """An effect has no record. Raises `Ending` where nothing else may happen."""
-        if self.is_closed and not self.is_over:
+        if self.is_closed and not self.is_over and not (self.rules.remakes and kind_of(key) == OUTPUT):
             raise self._parted((key, asked), None, self._task())
         if not self._is_live and kind_of(key) != OUTPUT:
             self._is_live = True
@@ -285,6 +333,15 @@ class TapeJournal(Journal):
             except Ending:
                 self._is_live = False
                 raise
+
+    def _written(
+        self, key: str, value: object, error: Exception | None, asked: Json
+    ) -> tuple[dict[str, Json], Exception | None]:
+        output, error = super()._written(key, value, error, asked)
+        # Before the program has it: what it does with it then is masked in the same way.
+        self.masking.learn_from_effect(key, output)
+        self.calls_made += kind_of(key) == MODEL
+        return output, error
 
     def _came_to(self, step: Step) -> Any:
         try:
@@ -315,7 +372,7 @@ class TapeJournal(Journal):
     def _agrees(self, step: Step, asked: Json) -> bool:
         if step.output.get("asked") == asked:
             return True
-        return not self.rules.compares and step.key.endswith(_OF_MODELS)
+        return self.rules.remakes or (not self.rules.compares and step.key.endswith(_OF_MODELS))
 
     def _part(self, asked: str, task: Task | None, step: Step, wanted: Json = None) -> None:
         parted = self._parted((asked, wanted) if asked else None, step, task)
@@ -327,8 +384,9 @@ class TapeJournal(Journal):
 
     def _parted(self, asked: tuple[str, Json] | None, step: Step | None, task: Task | None) -> Ending:
         """Return the end of a program that differs from its record ``step``; None: there is none."""
-        self._show_again()
-        self._printed, self._size = [], 0
+        if not self.rules.may_part:
+            self._show_again()
+            self._printed, self._size = [], 0
         recorded = None if step is None else (step.key, _asked_of(step))
         number = effects_in(step for _, step in self._recorded[: self._next]) + 1
         place = self.place(task)
@@ -337,12 +395,31 @@ class TapeJournal(Journal):
                 f"{self.tape} was cut off after effect {number - 1}: the program goes on{place}"
             )
         else:
-            error = TapeDiverged(self.tape, number, place, asked, recorded)
+            failure = str(sys.exc_info()[1] or "") if asked is None else ""
+            error = TapeDiverged(self.tape, number, place, asked, recorded, self.edited, failure)
         self.ending, self.is_over = Ending(error), True
         return self.ending
 
+    def place(self, task: Task | None) -> str:
+        """Return where a task of the program is, " at file:line:column": in a file of the program's own if it
+        has come from one, with the place in a bundled module behind it."""
+        inner = ""
+        while True:
+            frame = None if task is None or task.greenlet is None else task.greenlet.gr_frame
+            if task is None or self._tasks is None or task is self._tasks.current or task.parent is None:
+                frame = frame or sys._getframe()
+            for place, is_own in places_in_program(frame):
+                if is_own:
+                    place = place.removeprefix(self.cwd.rstrip("/") + "/")
+                    return f" at {place}{f' (in {inner})' if inner else ''}"
+                inner = inner or place
+            task = task.parent if task is not None else None
+            if task is None:
+                return f" at {inner}" if inner else ""
+
     def _advance(self, asked: Json = None) -> None:
         _, step = self._recorded[self._next]
+        self.calls_repeated += kind_of(step.key) == MODEL
         if self._copies:
             output = step.output if asked is None else {**step.output, "asked": asked}
             self._hold(Step(step.key, output))

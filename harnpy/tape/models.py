@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import fields, is_dataclass, replace
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
 
 from harnpy.durable.journal import MODEL, PIECE
 from harnpy.durable.values import told
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
+from harnpy.tape.digests import digest
 from harnpy.tape.journal import given
 from harnpy.tape.tapes import TapeError
 
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
 
     from harnpy.llm.providers import Provider
     from harnpy.llm.request import Shown
+    from harnpy.tape.digests import Digests
     from harnpy.tape.journal import TapeJournal
     from harnpy.workflow.engines.contract import Json, Step
 
@@ -33,10 +32,9 @@ _LEFT_OUT = frozenset(
 _BARE = Request([], None, "", "")
 #: The values of each part of a request that aren't worth telling.
 _USUAL = {each.name: (getattr(_BARE, each.name), None) for each in fields(Request)}
-_DIGESTS = msgspec.json.Encoder(order="deterministic", enc_hook=str)
 
 
-def told_request(request: Request) -> Json:
+def told_request(request: Request, digests: Digests) -> Json:
     """Return what tells a request from others: its model, system prompt, tools and options, the messages
     behind the model's last answer, and a digest of those before."""
     messages = request.messages
@@ -46,11 +44,11 @@ def told_request(request: Request) -> Json:
     asked: dict[str, Json] = {"model": f"{request.provider}/{request.model}", "system": told(request.system)}
     asked["messages"] = {
         "count": len(messages),
-        "before": _digest(messages[:first]),
+        "before": digests.of(messages[:first]),
         "new": [told(message) for message in messages[first:]],
     }
     if request.tools:
-        asked["tools"] = _digest(request.tools)
+        asked["tools"] = digest(request.tools)
     for name in request.__slots__:
         value = getattr(request, name)
         if name not in _LEFT_OUT and name not in ("provider", "model") and value not in _USUAL[name]:
@@ -62,10 +60,6 @@ def _told(value: Any) -> Json:
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: _told(getattr(value, each.name)) for each in fields(value)}
     return told(value)
-
-
-def _digest(value: Any) -> str:
-    return sha256(_DIGESTS.encode(value)).hexdigest()[:16]
 
 
 class TapedProvider:
@@ -98,9 +92,11 @@ class TapedProvider:
         request = self._changed(request)
         if self._is_own:
             reply = await self._whole(request)
-            return self._journal.at_once(MODEL, lambda: reply, lambda: told_request(request))
+            return self._journal.at_once(
+                MODEL, lambda: reply, lambda: told_request(request, self._journal.digests)
+            )
         shown = request.shown
-        asked = lambda: told_request(request)  # noqa: E731
+        asked = lambda: told_request(request, self._journal.digests)  # noqa: E731
         if shown is None:
             whole: Reply = await self._journal.waited(MODEL, lambda: self._whole(request), asked)
             return whole
@@ -114,6 +110,15 @@ class TapedProvider:
             kind = PIECE
 
     async def _whole(self, request: Request) -> Reply:
+        known = (
+            self._journal.reply_to(lambda: told_request(request, self._journal.digests))
+            if not self._is_own
+            else None
+        )
+        if known is not None:
+            if request.shown is not None:
+                request.shown.piece(known.text)
+            return known
         answer = self._provider.complete(request)
         return answer if isinstance(answer, Reply) else await answer
 
@@ -226,7 +231,7 @@ class _Stream:
         if kind == MODEL:  # only now it is known which call it is
             self._request, self._begin, rest = self._prepare(self._request)
             self._rest = None if rest is None else _Rest(rest)
-        asked = None if kind == PIECE else lambda: told_request(self._request)
+        asked = None if kind == PIECE else lambda: told_request(self._request, self._journal.digests)
         piece, known = await self._journal.waited(kind, self._next, asked)
         if known is not None:
             self._known = known

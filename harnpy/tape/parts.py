@@ -8,12 +8,13 @@ from __future__ import annotations
 import os.path
 from dataclasses import replace
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from harnpy.durable.journal import HUMAN, READ
 from harnpy.durable.recorded import READS, RecordedHttp, effect, is_secret
 from harnpy.formats.secrets.names import is_secret_name
 from harnpy.tape.journal import is_of_decisions
+from harnpy.tape.redaction import HIDDEN
 from harnpy.world.files import private_files
 from harnpy.world.host import People
 
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from harnpy.tape.journal import TapeJournal
     from harnpy.world.connections import Settings
     from harnpy.world.files import Files
-
-#: What a replay has for a secret.
-HIDDEN: Final = "<not on the tape>"
 
 
 class TapedEnvironment:
@@ -42,12 +40,17 @@ class TapedEnvironment:
 
         def look() -> str | None:
             value: str | None = environment.get(name)
-            return HIDDEN if value and (is_secret_name(name) or is_secret(name, value)) else value
+            if not value or not (is_secret_name(name) or is_secret(name, value)):
+                return value
+            self._journal.masking.learn(value)
+            self._journal.masking.learn_from(value)
+            return HIDDEN
 
         known = self._journal.fact(f"variable/{name}", look)
         if known != HIDDEN or self._journal.is_closed:
             return known
         secret: str | None = environment.get(name)
+        self._journal.masking.learn(secret)
         return secret
 
     def all(self) -> Mapping[str, str]:
@@ -150,7 +153,15 @@ class SettingsFiles:
 
                 def found(path, *args):
                     place = path if os.path.isabs(path) else os.path.normpath(os.path.join(self._cwd, path))
-                    return journal.fact(f"file/{name}/{place}", lambda: call(self._real(place), *args))
+
+                    def look():
+                        there = call(self._real(place), *args)
+                        if isinstance(there, str | bytes):
+                            text = there if isinstance(there, str) else there.decode("utf-8", "replace")
+                            journal.masking.learn_from_settings(text)
+                        return there
+
+                    return journal.fact(f"file/{name}/{place}", look)
 
             else:
 

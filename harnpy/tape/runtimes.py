@@ -18,13 +18,24 @@ from harnpy.agent.factory.loops import LoopFactory
 from harnpy.durable.journal import ENV, ID, NOW, TOOL
 from harnpy.durable.recorded import RecordedWorld
 from harnpy.durable.stores import RecordedStore
-from harnpy.durable.values import Unreadable, Unrecordable, decode, decode_error, encode, encode_error, told
+from harnpy.durable.values import (
+    Unreadable,
+    Unrecordable,
+    decode,
+    decode_error,
+    encode,
+    encode_error,
+    told,
+    told_without_secrets,
+)
 from harnpy.session.runtime import SessionRuntime
 from harnpy.session.stores import store_settings
 from harnpy.storage.opening import open_store
+from harnpy.tape.digests import Digests
 from harnpy.tape.journal import TapeDiverged
 from harnpy.tape.models import TapedProvider
 from harnpy.tape.parts import TapedEnvironment, TapedPeople
+from harnpy.tape.redaction import LearningRedaction
 from harnpy.tape.tapes import COMPLETED, LAYOUT, End, Header, TapeError, TapeWriter, read_tape
 from harnpy.version import __version__
 from harnpy.workflow.engines.contract import Job, Step
@@ -88,6 +99,10 @@ class _Strands:
         self._lock = Lock()
         self._strands: dict[str, _Strand] = {}
         self._turns: dict[str, int] = {}
+        self.masking = LearningRedaction()
+        self.masking.learn_variables(World().environment.all())
+        if writer is not None:
+            writer.redaction = self.masking
         self.name = tape.path if tape is not None else writer.path if writer is not None else ""
         self.is_closed = tape is not None
         #: The steps of a replay by their key, each with its number.
@@ -131,6 +146,8 @@ class _Strand:
         self._name = name
         self._count = 0
         self.is_closed = strands.is_closed
+        self.masking = strands.masking
+        self.digests = Digests()
 
     def passes(self) -> bool:
         """Return whether what is asked for now is part of an effect."""
@@ -199,9 +216,14 @@ class _Strand:
     def rest(self) -> None:
         """Return None: a reply is on the tape as a whole, or in none of its pieces."""
 
+    def reply_to(self, asked: Asked) -> None:
+        """Return None: a call that isn't recorded is made."""
+
     def _next(self, kind: str, asked: Asked | None) -> tuple[str, Json]:
         self._count += 1
-        return f"{self._name}/{self._count}:{kind}", None if asked is None else asked()
+        return f"{self._name}/{self._count}:{kind}", None if asked is None else told_without_secrets(
+            asked, self.masking
+        )
 
     def _keep(self, key: str, asked: Json, value: Any = None, error: Exception | None = None) -> None:
         output: dict[str, Json] = {} if asked is None else {"asked": asked}
@@ -212,6 +234,7 @@ class _Strand:
                 raise TapeError(f"{key} came to {what}, which a tape can't hold: return plain data") from None
         else:
             output["error"] = encode_error(error)
+        self.masking.learn_from_effect(key, output)
         self._strands.write(Step(key, output))
 
     def _known(self, key: str, asked: Json) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from harnpy.faults import MisuseError
 from harnpy.version import __version__
@@ -21,6 +22,8 @@ from harnpy.world.files import system_reason
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import BinaryIO
+
+    from harnpy.tape.redaction import Redaction
 
 
 #: The layout that this version writes; those up to it are read.
@@ -137,6 +140,11 @@ def read_tape(path: str | os.PathLike[str]) -> Tape:
         raise TapeError(f"{path} is no tape: `harnpy run --record FILE.tape PROGRAM` makes one")
     lines = data.split(b"\n")
     lines.pop()  # nothing, or a line that is cut off
+    return tape_of_lines(path, lines)
+
+
+def tape_of_lines(path: str, lines: Sequence[bytes]) -> Tape:
+    """Return the tape whose lines these are; ``path`` names it in messages. Raises `TapeError`."""
     if not lines:
         raise TapeError(f"{path} is cut off within its first line: record the run again")
     header = _read_header(path, lines[0])
@@ -225,6 +233,8 @@ class TapeWriter:
         self._file: BinaryIO | None = None
         #: Whether the whole tape is there.
         self.has_ended = False
+        #: What masks secrets in all that is written.
+        self.redaction: Redaction | None = None
         if os.path.lexists(self.path) and not is_tape(self.path):
             raise TapeError(f"{self.path} is there already, and is no tape: choose another name")
         if beside is not None and os.path.realpath(self.path) == os.path.realpath(beside):
@@ -237,18 +247,37 @@ class TapeWriter:
             self._file = open(descriptor, "wb", buffering=0)  # noqa: SIM115 - `end` and `leave` close it
         except OSError as error:
             raise self._failed(error) from None
-        self._write([msgspec.json.encode(header)])
+        line = msgspec.json.encode(header)
+        if self._masks(line):
+            job = header.job
+            body = self.redaction.record(msgspec.json.decode(msgspec.json.encode(job.body)))  # type: ignore[union-attr]
+            line = msgspec.json.encode(replace(header, job=replace(job, body=body)))
+        self._write([line])
         if self.failure is not None:
             raise self.failure
 
     def write(self, steps: Sequence[Step]) -> None:
         """Append the steps. They survive the end of the process."""
         if steps:
-            self._write([_LINES.encode(step) for step in steps])
+            self._write([self._line(step) for step in steps])
+
+    def _line(self, step: Step) -> bytes:
+        line = _LINES.encode(step)
+        if not self._masks(line):
+            return line
+        masked = self.redaction.record(msgspec.json.decode(line))  # type: ignore[union-attr]
+        return _LINES.encode(masked)
+
+    def _masks(self, line: bytes) -> bool:
+        return self.redaction is not None and self.redaction.concerns(line)
 
     def end(self, end: End) -> None:
         """Write how the program ended, and give the file its name."""
-        self._write([msgspec.json.encode(_Last(end))])
+        line = msgspec.json.encode(_Last(end))
+        if self._masks(line):
+            value, error = self.redaction.record([end.value, end.error])  # type: ignore[union-attr]
+            line = msgspec.json.encode(_Last(replace(end, value=value, error=error)))
+        self._write([line])
         self.leave()
         if self.failure is None:
             try:

@@ -15,14 +15,17 @@ from harnpy.durable.recorded import ProgramFiles, RecordedWorld, SettingsWorld
 from harnpy.faults import MisuseError
 from harnpy.formats.json import as_data
 from harnpy.formats.manifest import decisions
+from harnpy.formats.secrets.names import is_secret_header_name, is_secret_name
 from harnpy.project import IN_FILES
 from harnpy.storage.memory import MemoryStore
 from harnpy.storage.opening import open_store, shown
+from harnpy.tape.edits import places, program_edits, reread
 from harnpy.tape.journal import TapeJournal
 from harnpy.tape.listening import TapedListening, TapedStopping
 from harnpy.tape.models import TapedProvider, Unmade
 from harnpy.tape.parts import SettingsFiles, TapedEnvironment, TapedHttp, TapedPeople
 from harnpy.tape.processes import TapedProcesses
+from harnpy.tape.redaction import HIDDEN, Redaction
 from harnpy.tape.tapes import COMPLETED, EXITED, FAILED, LAYOUT, End, Header, TapeError
 from harnpy.version import __version__
 from harnpy.vm.errors import ExitRequest
@@ -57,13 +60,21 @@ class TapedVm(RecordedVm):
 
     def __init__(self, world: TapedWorld, **options: Any) -> None:
         real = world.real
-        journal = TapeJournal(real, world.rules, tape=world.tape, steps=world.steps, writer=world.writer)
+        masking = Redaction()
+        if not world.rules.is_closed:
+            masking.learn_variables(real.environment.all())
+        journal = TapeJournal(
+            real, world.rules, tape=world.tape, steps=world.steps, writer=world.writer, masking=masking
+        )
         self.journal = journal
         self._taped = world
         #: The tape that the program sees; None for one that is recorded.
         self.tape = world.tape
         self._has_run = False
+        #: Files that the program reads and that were edited since, as ``file:line``.
+        self._edited: list[str] = []
         cwd = real.files.cwd() if world.tape is None else world.tape.job.body["cwd"]
+        journal.cwd = cwd
         recorded = RecordedWorld(real, journal, cwd, _PARTS)
         #: What the program sees of the outside.
         self.recorded = recorded
@@ -87,10 +98,28 @@ class TapedVm(RecordedVm):
         self, path: str, *, args: Sequence[str] = (), entry: str | None = None, checked: bool = True
     ) -> Value:
         """Run the program in the file ``path``, which takes the place of the tape's. Raises OSError when it
-        can't be read."""
-        files = self._taped.real.files
-        source = files.read_text(os.path.join(self._cwd, path), "replace")
-        return self.run_source(source, file=path, args=args, entry=entry, checked=checked)
+        can't be read.
+
+        It may lie elsewhere than it did when the tape was made: what it sees of paths is as it was.
+        """
+        files, tape = self._taped.real.files, self._taped.tape
+        if tape is None:
+            source = files.read_text(os.path.join(self._cwd, path), "replace")
+            return self.run_source(source, file=path, args=args, entry=entry, checked=checked)
+        # As when it was recorded: a secret may also be a word of the program.
+        self.journal.masking.learn_variables(self._taped.real.environment.all())
+        place = os.path.join(files.cwd(), path)
+        source = files.read_text(place, "replace")
+        moved = places(tape.job, place)
+        texts = {moved.then(each): text for each, text in program_texts(files, place, source).items()}
+        if self._taped.reads_anew:
+            found = reread(tape.steps, files, self._cwd, moved, self.journal.masking)
+            self.journal.renew(found.steps)
+            self._edited = found.edits
+        was = moved.then(place)
+        is_inside = was.startswith(self._cwd.rstrip("/") + "/")
+        shown = os.path.relpath(was, self._cwd) if is_inside else was
+        return self._run(source, texts, shown, args, entry, checked)
 
     def run_recorded(self) -> Value:
         """Run the tape's own program."""
@@ -135,6 +164,11 @@ class TapedVm(RecordedVm):
         self._has_run = True
         clock, begun = self._taped.real.clock, 0.0
         self.module_files = ProgramFiles(texts, self._cwd)
+        self._learn_secrets_of(texts, args)
+        if self._taped.tape is not None:
+            masked = {path: self.journal.masking.text(text) for path, text in texts.items()}
+            edits = program_edits(self._taped.tape.job, masked, os.path.join(self._cwd, file))
+            self.journal.edited = [*edits, *self._edited]
         writer = self._taped.writer
         if writer is not None:
             begun = clock.monotonic()
@@ -157,7 +191,7 @@ class TapedVm(RecordedVm):
         is_made = True
         try:
             value = super().run_source(source, file=file, args=args, entry=entry, checked=checked)
-            end = End(COMPLETED, _data(value))
+            end = End(COMPLETED, data_of(value))
             return value
         except Ending as over:
             end = End(FAILED, error=str(over.error))
@@ -177,8 +211,24 @@ class TapedVm(RecordedVm):
                 writer.discard()
             elif writer is not None and end is None:
                 writer.leave()
+            elif writer is not None and end is not None and not self._taped.is_kept(end.status):
+                writer.discard()
             elif writer is not None and end is not None:
                 writer.end(replace(end, seconds=round(clock.monotonic() - begun, 6)))
+
+    def _learn_secrets_of(self, texts: Mapping[str, str], args: Sequence[str]) -> None:
+        """Mask the keys in the program's text and arguments. A tape's own program has none."""
+        masking = self.journal.masking
+        for each in args:
+            masking.learn_from(each)
+        for path, text in texts.items():
+            found = masking.learn_from(text)
+            if found and self._taped.writer is not None:
+                line = text[: text.index(found[0])].count("\n") + 1
+                shown = path.removeprefix(self._cwd + "/")
+                self._taped.real.warn(
+                    "tape", f"{shown}:{line} has a key in its text, which the tape has without it ({HIDDEN})"
+                )
 
     def _open_store(self, url: str) -> Store:
         opened: list[Store] = []
@@ -221,6 +271,13 @@ class TapedVm(RecordedVm):
 
         def recorded(request: Any) -> Any:
             provider = find(request)
+            config = getattr(provider, "config", None)
+            if config is not None and not self.journal.is_closed:
+                for value in config.secrets():
+                    self.journal.masking.learn(value)
+                for name, value in config.extra_headers.items():
+                    if is_secret_header_name(name) or is_secret_name(name):
+                        self.journal.masking.learn(value.removeprefix("Bearer "))
             return TapedProvider(provider, self.journal, is_own=provider is models.mock, find=find)
 
         models.provider = recorded  # type: ignore[method-assign]
@@ -265,7 +322,7 @@ def _streams(provider: Provider) -> bool:
     return getattr(provider, "stream", None) is not None
 
 
-def _data(value: Any) -> Any:
+def data_of(value: Any) -> Any:
     """Return a program's value as JSON; None for one that has no JSON."""
     try:
         return as_data(value)

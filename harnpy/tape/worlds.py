@@ -35,6 +35,7 @@ class TapedWorld(World):
         steps: Sequence[Step] | None = None,
         writer: TapeWriter | None = None,
         origin: Origin | None = None,
+        reads_anew: bool = False,
         command: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
@@ -44,6 +45,8 @@ class TapedWorld(World):
         self.steps = steps
         self.writer = writer
         self.origin = origin
+        #: Whether files that the program reads, and that were edited since, have their new content.
+        self.reads_anew = reads_anew
         #: The options of `harnpy run` that a replay needs, too: by default the tape's.
         self.command = dict(command or {}) if tape is None or command else tape.header.command
         #: Called with the journal and the Vm before the program begins.
@@ -60,6 +63,10 @@ class TapedWorld(World):
     def kept(self, store: Store) -> Store:
         """Return what a program has for a store that outlasts it."""
         return store
+
+    def is_kept(self, status: str) -> bool:
+        """Return whether the tape that was made of a run stays, which has ended with this status."""
+        return True
 
     def vm_class(self) -> type[Vm]:
         """Return the class of the Vm whose programs see this world."""
@@ -90,16 +97,18 @@ class Replaying(TapedWorld):
     """Shows a program what is on a tape, and touches nothing outside but the streams that it prints to.
 
     Raises `TapeError` when the tape can't be read. What the program does otherwise than its tape says raises
-    `TapeDiverged`. Spec: 13 §4.
+    `TapeDiverged`. ``reads_anew``: a file that was edited since has its new content. Spec: 13 §4.
     """
 
     rules = REPLAYING
 
-    def __init__(self, tape: Tape | str | os.PathLike[str], real: World | None = None) -> None:
+    def __init__(
+        self, tape: Tape | str | os.PathLike[str], real: World | None = None, *, reads_anew: bool = False
+    ) -> None:
         tape = tape if isinstance(tape, Tape) else read_tape(tape)
         if tape.job.kind != PROGRAM:
             raise TapeError(
                 f"{tape.path} is the tape of a Python program: run that with `runtime(replay=...)`, "
                 "docs/time-machine.md shows how"
             )
-        super().__init__(real, tape=tape)
+        super().__init__(real, tape=tape, reads_anew=reads_anew)

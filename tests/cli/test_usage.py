@@ -12,8 +12,8 @@ from tests.support import ROOT, Command
 
 COMMANDS = (
     "run init new test repl debug dap check lint fmt explain viz bench profile emit runs replay branch "
-    "compare worker eval sessions tokens waitpoint bundle session serve portal attach mcp acp lsp jupyter "
-    "trust doctor builtins version"
+    "compare watch worker eval sessions tokens waitpoint bundle session serve portal attach mcp acp lsp "
+    "jupyter trust doctor builtins version"
 ).split()
 
 

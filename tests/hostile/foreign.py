@@ -222,6 +222,8 @@ def commands(flags: bool) -> list[list[str]]:
         if path == ["run"] or path[0] == "jupyter":
             continue
         words = [word for each in command.params for word in _words(path, each)]
+        if path == ["watch"]:  # which waits for changes otherwise
+            words = ["--once", *words]
         found.append([*path, *words])
         for each in command.params if flags else ():
             if isinstance(each, click.Option) and each.is_flag and not _NOT_TRIED & {*each.opts}:

@@ -165,3 +165,16 @@ def test_a_tape_has_its_name_when_the_runtime_is_closed(tape: str) -> None:
 def test_what_is_no_way_to_make_one(make: Callable[[str], Any], error: type[Exception], tape: str) -> None:
     with pytest.raises(error):
         make(tape)
+
+
+def test_keys_do_not_reach_the_tape(tape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVICE_TOKEN", "wordy and known")
+    key = "sk-proj-9f8B2kQ7vX4mT1zR6wL0"
+    prompts = (f"my key is {key}", "mine is wordy and known", f"weather? {key} " + "x" * 300)
+    conversation(Outside().runtime("memory:", record=tape), *prompts)
+    data = Path(tape).read_text()
+    assert key not in data
+    assert "wordy and known" not in data
+    again = Outside()
+    assert len(conversation(again.runtime(replay=tape), *prompts)) > len(prompts)
+    assert again.calls == 0

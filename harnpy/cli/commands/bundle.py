@@ -60,16 +60,27 @@ def alias() -> None:
 
 
 @command.command("export")
-@click.argument("run", metavar="RUN.json")
+@click.argument("run", metavar="RUN")
 @click.option("--mode", type=click.Choice(_MODES), default="sanitized", show_default=True, help="See above.")
 @click.option("-o", "--out", metavar="FILE", help="The bundle's file; by default stdout.")
 def export(run: str, mode: str, out: str | None) -> int:
-    """Make a bundle from a run record and the transcript beside it.
+    """Make a bundle from a run record and the transcript beside it, or from a tape (`harnpy run --record`).
 
     sanitized: for support and sharing. local: verbatim, for one trust boundary only. replay-only: evidence
     without any text. Secrets are masked in every mode.
     """
     world = World()
+    from harnpy.tape import is_tape
+
+    if is_tape(run):
+        from harnpy.cli.project_setup import bind_project
+        from harnpy.tape.bundles import export_tape
+
+        try:
+            bundle = export_tape(run, mode, env=os.environ, prepare=bind_project)
+            return _deliver(_text(bundle), out, "session bundle")
+        except MisuseError as error:
+            return run_records.refused(error, str(error))
     try:
         record = run_records.load(run)
         bundle = export_run(
@@ -108,11 +119,15 @@ def validate(file: str, as_json: bool) -> int:
 
 @command.command("import")
 @click.argument("file")
-@click.option("-o", "--out", metavar="RUN.json", help="The run record's file; by default stdout.")
+@click.option("-o", "--out", metavar="FILE", help="The file of the run record or tape; by default stdout.")
 def import_(file: str, out: str | None) -> int:
-    """Make a run record from a bundle."""
+    """Make a run record from a bundle, or the tape that it was made from. `harnpy replay` replays a bundle
+    with a tape as it is."""
     try:
-        run = import_bundle(_read(file))
+        bundle = _read(file)
+        run = import_bundle(bundle)
+        if "tape" in bundle["replay"]:
+            return _deliver("\n".join(bundle["replay"]["tape"]), out, "tape")
     except BundleError as error:
         complain(one_line(str(error)))
         return FAILED

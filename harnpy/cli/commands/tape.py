@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harnpy.cli import FAILED
 from harnpy.cli.command_options import html_option, trust_option
-from harnpy.cli.console import complain
+from harnpy.cli.console import complain, paint
 from harnpy.cli.tapes import unchanged_disk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harnpy import Vm
     from harnpy.tape import Branching, Tape
     from harnpy.tape.worlds import TapedWorld
 
 
-@click.command("replay", short_help="Run a recorded program again, or show how a run went.")
+@click.command("replay", short_help="Replay a tape without effects, or show how a run went.")
 @click.argument("run")
 @click.argument("file", required=False)
 @html_option
@@ -28,11 +32,17 @@ def replay(run: str, file: str | None, page: str | None) -> int:
     prints the same, and nothing outside is touched. With FILE, that program runs in its place, and the first
     effect that differs is said.
 
+    RUN may be a bundle that was made from a tape (`harnpy bundle export`).
+
     Of a stored run, given its file or id: show how it went, and whether it passes its own fixture.
     """
-    from harnpy.tape import is_tape
+    from harnpy.tape import TapeError, is_tape
 
-    if not (is_tape(run) or os.path.exists(f"{run}.partial")):
+    try:
+        bundled = None if is_tape(run) else _bundled(run)
+    except TapeError as error:
+        return _failed(error)
+    if bundled is None and not (is_tape(run) or os.path.exists(f"{run}.partial")):
         from harnpy.cli.commands import runs
 
         if file is not None:
@@ -40,14 +50,38 @@ def replay(run: str, file: str | None, page: str | None) -> int:
         return runs.replay(run, page)
     if page is not None:
         raise click.UsageError("a tape has no page: `--html` is for stored runs")
-    from harnpy.tape import Replaying, TapeError, read_tape
+    from harnpy.tape import Replaying, read_tape
 
     try:
-        tape = read_tape(run)
+        tape = read_tape(run) if bundled is None else bundled
         world = Replaying(tape)
     except TapeError as error:
         return _failed(error)
     return perform(world, tape, file)
+
+
+def _bundled(path: str) -> Tape | None:
+    """Return the tape in a bundle; None for any other file. Raises `TapeError` for one that was changed."""
+    import json
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict) or document.get("_type") != "harn_session_bundle":
+        return None
+    from harnpy.tape import TapeError
+    from harnpy.tape.bundles import tape_in
+    from harnpy.workflow.bundle import BundleError, import_bundle
+
+    if "tape" not in (document.get("replay") or ()):
+        return None
+    try:
+        import_bundle(document)
+    except BundleError as error:
+        raise TapeError(f"{path} can't be replayed: {error}") from None
+    return tape_in(document, path)
 
 
 @click.command("branch", short_help="Go on live from a model's call of a recorded run.")
@@ -191,6 +225,57 @@ def compare(before: str, after: str, page: str | None, as_json: bool) -> int:
     return runs.compare_any(before, after, page, as_json)
 
 
+@click.command("watch", short_help="Run a program again at each save, on its last run's tape.")
+@click.argument("file")
+@click.argument("args", nargs=-1, metavar="[-- ARGS]...")
+@click.option("--once", is_flag=True, help="Run it once on the tape, and end with its status.")
+@click.option("--tape", "path", metavar="FILE", help="Where the tape is kept; by default it goes at the end.")
+def watch(file: str, args: tuple[str, ...], once: bool, path: str | None) -> int:
+    """Run FILE, and again whenever it, a module of it or a file that it has read is saved: from the tape of
+    its last run up to the first call of a model whose request has changed, live from there.
+
+    What the program prints stays on the screen; how many calls came from the tape is said on stderr.
+    """
+    from contextlib import nullcontext
+    from tempfile import TemporaryDirectory
+
+    from harnpy.cli.testing.watching import next_change, stamps_of
+    from harnpy.tape.watch import watched_files
+
+    with TemporaryDirectory(prefix="harnpy-") if path is None else nullcontext("") as directory:
+        tape = os.path.join(directory, "watch.tape") if path is None else path
+        files = watched_files(file, tape)
+        while True:
+            before = stamps_of(files)
+            status = _watched(file, args, tape)
+            if once or not os.path.exists(file):
+                return status
+            files = watched_files(file, tape)
+            # What was saved during the run has changed since.
+            seen = {name: before.get(name, stamp) for name, stamp in stamps_of(files).items()}
+            complain(paint(f"Waiting for a change of {file} or of what it reads…", "dim", sys.stderr))
+            next_change(partial(stamps_of, files), seen, sleep)
+
+
+def _watched(file: str, args: tuple[str, ...], tape: str) -> int:
+    """Run a program that is watched; say where it has left its tape, and how much came from there."""
+    from time import perf_counter
+
+    from harnpy.tape import TapeError
+    from harnpy.tape.watch import Watching
+
+    begun = perf_counter()
+    try:
+        world = Watching(tape)
+    except TapeError as error:
+        raise click.ClickException(str(error)) from None
+    status = run_taped(world, file, lambda vm: vm.run_file(file, args=args))
+    sys.stdout.flush()
+    if world.has_run:
+        complain(paint(f"{world.calls.text}, {perf_counter() - begun:.1f} s", "dim", sys.stderr))
+    return status
+
+
 def perform(world: TapedWorld, tape: Tape, file: str | None = None, vm: Vm | None = None) -> int:
     """Run a tape's program, or the one in ``file``, in a world of tapes, with the options that the tape has;
     return the exit status, as that of `harnpy run`. ``vm`` is the Vm of that world, by default a new one."""
@@ -209,6 +294,17 @@ def perform(world: TapedWorld, tape: Tape, file: str | None = None, vm: Vm | Non
         vm = Vm(world) if vm is None else vm
         of_project = bool(body.get("project"))
         return run.perform(vm, options, run.instrumented(options, world, again), of_project=of_project)
+
+
+def run_taped(world: TapedWorld, entry: str, perform: Callable[[Any], Any]) -> int:
+    """Return the exit status of what ``perform`` does with a Vm in a world of tapes; ``entry`` is its
+    program."""
+    from harnpy import Vm
+    from harnpy.cli.commands import run
+
+    options = run.Options()
+    options.file = entry
+    return run.perform(Vm(world), options, lambda vm, options: perform(vm))
 
 
 def _failed(error: Exception) -> int:

@@ -37,11 +37,20 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, value: str
 
 
 class _Command(click.Command):
-    """`--durations` is `--durations=10`: the path that may follow it is no number."""
+    """`--durations` is `--durations=10`: the path that may follow it is no number. `--tape` takes all paths
+    that follow it; without any it is `--tape=`."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         options = args[: args.index("--")] if "--" in args else args
-        given = [f"{arg}={_SLOWEST}" if arg in ("--timing", "--durations") else arg for arg in options]
+        given: list[str] = []
+        behind_tape = False
+        for arg in options:
+            if behind_tape and not arg.startswith("-"):
+                given[-1:] = [f"--tape={arg}"] if given[-1] == "--tape=" else [given[-1], f"--tape={arg}"]
+                continue
+            behind_tape = arg == "--tape"
+            given.append(f"{arg}={_SLOWEST}" if arg in ("--timing", "--durations") else arg)
+            given[-1] += "=" if behind_tape else ""
         return super().parse_args(context, given + args[len(options) :])
 
 
@@ -94,6 +103,15 @@ class _Command(click.Command):
 @click.option(
     "--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write coverage as an HTML page."
 )
+@click.option(
+    "--tape",
+    "tapes",
+    multiple=True,
+    metavar="[RUN.tape...]",
+    help="Replay recorded runs on the programs as they are now; by default those below PATH.",
+)
+@click.option("--update", is_flag=True, help="Tapes: show how one differs, ask, and record it anew.")
+@click.option("--yes", is_flag=True, help="Tapes: record anew without asking.")
 @click.option("--evals", is_flag=True, help="Package: judge its eval packs.")
 @trust_option
 @unbuilt_options("--record", "--replay", "--determinism")
@@ -109,12 +127,20 @@ def command(context: click.Context, /, target: str | None, **options: Any) -> in
     .expected or .error file beside them; SELECTION is one of them or a directory. --filter is a part of
     the path, a glob, alternatives `a|b`, or `re:REGEX`.
 
+    `harnpy test --tape [RUN.tape...]` replays runs that `harnpy run --record` has recorded, on the programs
+    as they are now: no model is asked. --filter is a part of the tape's path.
+
     `harnpy test package --evals` judges the eval packs that harn.toml lists as `evals`, else harn.eval.toml.
     """
     if target in _UNBUILT_TARGETS:
         raise click.UsageError(not_yet(f"harnpy test {target}"), context)
     if target == "package":
         return _package(context, options)
+    if options["tapes"] or (target is not None and target.endswith(".tape")):
+        return _tape_tests(context, options, target)
+    for name in ("update", "yes"):
+        if options[name]:
+            raise click.UsageError(f"`--{name}` applies to `harnpy test --tape`", context)
     if options["evals"]:
         raise click.UsageError("`--evals` applies to `harnpy test package`", context)
     run = _conformance if target == "conformance" else partial(_user_tests, target=target)
@@ -223,6 +249,36 @@ def _user_tests(context: click.Context, options: dict[str, Any], target: str | N
             json=options["json"],
         )
     )
+
+
+def _tape_tests(context: click.Context, options: dict[str, Any], target: str | None) -> int:
+    from harnpy.cli.commands.tape import run_taped
+    from harnpy.cli.testing import tape_tests, user_tests
+
+    others = ("jobs", "root", "parallel", "watch", "walk", "skill_dirs", "evals", *_COVERAGE)
+    _reject(context, options, others, "tapes")
+    if options["yes"] and not options["update"]:
+        raise click.UsageError("`--yes` requires `--update`", context)
+    around = Path(target) if target is not None else _tests_around() or Path(".")
+    named = [Path(tape) for tape in options["tapes"] if tape]
+    if target is not None and target.endswith(".tape"):
+        named = [Path(name) for name in (target, options["selection"]) if name is not None] + named
+    else:
+        _reject_selection(context, options)
+    if not _prepared(options):
+        return FAILED
+    shown = user_tests.Options(
+        path=around,
+        filter=options["filter"],
+        timeout_ms=options["timeout"],
+        parallel=False,
+        verbose=options["verbose"],
+        durations=options["durations"],
+        junit=options["junit"],
+        json=options["json"],
+    )
+    record = run_taped if options["update"] else None
+    return tape_tests.run(named or [around], shown, record=record, agrees=options["yes"])
 
 
 def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:

@@ -196,10 +196,10 @@ def run_files(files: list[TestFile], options: Options) -> list[FileRun]:
             done.append(found)
             for result in found.results:
                 line.clear()
-                _say_result(result, options)
+                say_result(result, options)
                 line.count(result)
     results = [result for found in done for result in found.results]
-    _say_summary(results, (perf_counter() - start) * 1000, options)
+    say_summary(results, (perf_counter() - start) * 1000, options)
     if options.junit:
         test_results.write_junit(options.junit, results, quiet=options.json)
     if options.coverage:
@@ -225,7 +225,8 @@ def _run_files(files: list[TestFile], options: Options) -> Generator[FileRun]:
         yield from mapper(work, files)
 
 
-def _say_result(result: Result, options: Options) -> None:
+def say_result(result: Result, options: Options) -> None:
+    """Report one test as it has ended."""
     if options.json:
         say(result.as_user_test(options.verbose))
         return
@@ -248,7 +249,8 @@ def details(result: Result, verbose: bool) -> Iterator[str]:
         yield from (f"  {line}" for line in lines[-_MOST_LINES:])
 
 
-def _say_summary(results: list[Result], ms: float, options: Options) -> None:
+def say_summary(results: list[Result], ms: float, options: Options) -> None:
+    """Report how many tests have passed and failed, and which took how long."""
     count = tally(results)
     if options.json:
         say(count.as_user_tests(ms))

@@ -124,26 +124,37 @@ class Watch:
 
     def _next(self, seen: Stamps) -> tuple[str | None, Stamps]:
         """Return the next key, or None when files have changed and rest again; and how files are then."""
-        while True:
-            start = perf_counter()
-            now = self.stamps()
-            pause = max(_INTERVAL, _REST * (perf_counter() - start))
-            key = self._wait(pause)
-            if key is not None:
-                return key, now
-            if now != seen and now == self.stamps():
-                return None, now
+        return next_change(self.stamps, seen, self._wait)
 
     def stamps(self) -> Stamps:
         """Return when each file that counts was last written, in nanoseconds."""
         path = self._options.path.absolute()
         base = path if path.is_dir() else path.parent
         root = project_root(str(base), RealFiles()) or base
-        stamps: Stamps = {}
-        for name in {*_sources(root), *(name for run in self._runs.values() for name in run.loaded)}:
-            with suppress(FileNotFoundError):  # removed since it was listed
-                stamps[name] = os.stat(name).st_mtime_ns
-        return stamps
+        return stamps_of({*_sources(root), *(name for run in self._runs.values() for name in run.loaded)})
+
+
+def next_change(stamps: Callable[[], Stamps], seen: Stamps, wait: Wait) -> tuple[str | None, Stamps]:
+    """Return the next key, or None when files have changed since ``seen`` and rest again; and how they are
+    then, as ``stamps()`` says."""
+    while True:
+        start = perf_counter()
+        now = stamps()
+        pause = max(_INTERVAL, _REST * (perf_counter() - start))
+        key = wait(pause)
+        if key is not None:
+            return key, now
+        if now != seen and now == stamps():
+            return None, now
+
+
+def stamps_of(names: Iterable[str]) -> Stamps:
+    """Return when each of these files was last written, in nanoseconds; what isn't there isn't among them."""
+    stamps: Stamps = {}
+    for name in names:
+        with suppress(OSError):  # removed since it was listed
+            stamps[name] = os.stat(name).st_mtime_ns
+    return stamps
 
 
 def _sources(root: str | Path) -> Iterator[str]:

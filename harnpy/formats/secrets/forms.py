@@ -9,6 +9,7 @@ that looks like an example. Spec: 03 §16, 08 §17.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 
@@ -131,6 +132,9 @@ _CANDIDATE = re.compile(r"[A-Za-z0-9_.:/+=$~-]{16,}")
 #: Different characters; data and rulers have fewer.
 _FEWEST = 10
 _ARMOUR = "-----BEGIN "
+_WHOLE_PRIVATE_KEY = re.compile(
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)", re.DOTALL
+)
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----\s+\S{20,}")
 #: What people write where a secret would be.
 _EXAMPLE = re.compile(
@@ -146,6 +150,22 @@ def kind_of_secret(text: str) -> str | None:
     return next(filter(None, found), None)
 
 
+#: What a key may stand behind or before: ``KEY=sk-…``.
+_SEPARATOR = re.compile("[=:/]+")
+
+
+def secrets_in(text: str) -> list[str]:
+    """Return the keys in a text that are recognised by themselves, and the private keys in it.
+
+    What looks like an example counts, too: it may be one that isn't.
+    """
+    found = [each[0] for each in _WHOLE_PRIVATE_KEY.finditer(text)] if _ARMOUR in text else []
+    for word in _CANDIDATE.findall(text):
+        parts = [word, *_SEPARATOR.split(word)] if _SEPARATOR.search(word) else [word]
+        found += [part for part in parts if _key_kind(part)]
+    return found
+
+
 def hidden(line: str) -> str:
     """Return a line of a program with ``*`` in the place of each character of a secret."""
     return _CANDIDATE.sub(lambda found: "*" * len(found[0]) if _form_of(found[0]) else found[0], line)
@@ -153,7 +173,15 @@ def hidden(line: str) -> str:
 
 def _form_of(word: str) -> str | None:
     """Return the kind of key that a word is."""
-    if len(set(word)) < _FEWEST or not any(map(str.isdigit, word)) or _EXAMPLE.search(word):
-        return None
+    return None if _EXAMPLE.search(word) else _key_kind(word)
 
+
+@cache
+def _any_form() -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{form.pattern})" for form in FORMS))
+
+
+def _key_kind(word: str) -> str | None:
+    if len(set(word)) < _FEWEST or not any(map(str.isdigit, word)) or not _any_form().fullmatch(word):
+        return None
     return next((form.kind for form in FORMS if re.fullmatch(form.pattern, word)), None)

@@ -141,12 +141,18 @@ def _holders(thing: object, others: Sequence[Task]) -> str:
 
 def place_in_program(frame: FrameType | None) -> str:
     """Return where the innermost Harn function of a stack is: `` at main.harn:3:5``, or nothing."""
+    return next((f" at {place}" for place, _ in places_in_program(frame)), "")
+
+
+def places_in_program(frame: FrameType | None) -> Iterator[tuple[str, bool]]:
+    """Yield where the Harn functions of a stack are, from the innermost outward, ``main.harn:3:5``, and
+    whether each is of the program: not in a bundled module."""
     for function in calling(frame):
         python = frame if isinstance(function, Walking) else function
         assert python
         line, column = place_of(function, python.f_lineno, python.f_lasti)
-        return f" at {unit_of(function).file}:{line}:{column}"
-    return ""
+        unit = unit_of(function)
+        yield f"{unit.file}:{line}:{column}", unit.module is None or unit.directory is not None
 
 
 #: Tasks in tasks in tasks: the same limit as for calls, since a task starts a call stack of its own.

@@ -56,6 +56,7 @@ def export_run(
     home: str | None = None,
     env: Mapping[str, str] | None = None,
     world: World | None = None,
+    tape: Sequence[str] | None = None,
 ) -> Dict:
     """Return the bundle of a run record, ready for JSON, with sorted keys.
 
@@ -66,6 +67,8 @@ def export_run(
     `sanitized` keeps absolute paths inside ``workspaces`` and the directories of ``run.execution``. It
     removes values of ``run.execution.env``, of its child runs' and of ``env`` from all texts. Home
     directories are recognised; ``home`` is for one that doesn't look like one.
+
+    ``tape`` are the lines of the run's tape, masked as the mode wants (`harnpy.tape.bundles`).
 
     Raise ValueError for an unknown mode, `MisuseError` for a field of the record that has a wrong type.
     """
@@ -84,6 +87,8 @@ def export_run(
     elif taken["replay"]["fixture"]:
         taken["replay"] = _with_whole_snippets(taken["replay"], record["stages"], redactor, manifest)
     content = {name: redactor.value(taken[name], pointer_step("", name)) for name in SECTIONS}
+    if tape is not None:
+        content["replay"]["tape"] = list(tape)
     content["redactions"] = manifest.entries(content)
     document = {"_type": BUNDLE_TYPE, "schema_version": BUNDLE_VERSION, "mode": mode, **content}
     document |= _identity(content_digest(document), origin, world)

@@ -98,6 +98,9 @@ def _sections(bundle: Dict) -> Iterator[str]:
         yield from _each(replay["stages"], "replay/stages", _OUTCOME_KEYS)
         if not isinstance(replay["fixture"], (dict, type(None))):
             yield "`replay/fixture` is not an object"
+        tape = replay.get("tape", [])
+        if not isinstance(tape, list) or not all(isinstance(line, str) for line in tape):
+            yield "`replay/tape` is not a list of lines"
     if not isinstance(bundle.get("redactions"), list):
         yield "`redactions` is not a list"
 
