@@ -124,7 +124,7 @@ def free_name(stem: str, suffix: str) -> str:
 def read_tape(path: str | os.PathLike[str]) -> Tape:
     """Return the tape in a file. A last line that is cut off is left out.
 
-    Raise `TapeError` for a file that can't be read, is no tape, has been damaged or has a newer layout.
+    Raise `TapeError` for a file that can't be read, isn't a tape, has been damaged or has a newer layout.
     """
     path = os.fspath(path)
     try:
@@ -137,7 +137,7 @@ def read_tape(path: str | os.PathLike[str]) -> Tape:
             why = f"can't be read: {system_reason(error)}"
         raise TapeError(f"{path} {why}") from None
     if not data.startswith(_BEGINNING):
-        raise TapeError(f"{path} is no tape: `harnpy run --record FILE.tape PROGRAM` makes one")
+        raise TapeError(f"{path} isn't a tape: `harnpy run --record FILE.tape PROGRAM` makes one")
     lines = data.split(b"\n")
     lines.pop()  # nothing, or a line that is cut off
     return tape_of_lines(path, lines)
@@ -236,7 +236,7 @@ class TapeWriter:
         #: What masks secrets in all that is written.
         self.redaction: Redaction | None = None
         if os.path.lexists(self.path) and not is_tape(self.path):
-            raise TapeError(f"{self.path} is there already, and is no tape: choose another name")
+            raise TapeError(f"{self.path} is there already, and isn't a tape: choose another name")
         if beside is not None and os.path.realpath(self.path) == os.path.realpath(beside):
             raise TapeError(f"{self.path} is the tape that the branch is made of: choose another name")
 

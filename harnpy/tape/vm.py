@@ -125,7 +125,7 @@ class TapedVm(RecordedVm):
         """Run the tape's own program."""
         tape = self._taped.tape
         if tape is None:
-            raise MisuseError("there is no tape to run a program of: run one to record it")
+            raise MisuseError("there isn't a tape to run a program of: run one to record it")
         body = tape.job.body
         source = body["files"][os.path.join(self._cwd, body["entry"])]
         return self._run(source, body["files"], body["entry"], body["args"], body.get("pipeline"), True)

@@ -98,7 +98,7 @@ def test_a_program_and_files_are_edited(run: Command, tmp_path: Path) -> None:
         ),
         (
             ["--at", "1", "-o", "main.harn"],
-            "error: main.harn is there already, and is no tape: choose another name\n",
+            "error: main.harn is there already, and isn't a tape: choose another name\n",
         ),
     ],
 )
@@ -116,7 +116,7 @@ def test_wrong_usage_is_said(run: Command) -> None:
     assert done.returncode == 2
     assert "`--set temperature` says no value: write --set temperature=VALUE" in done.stderr
     assert run("branch", "run.tape").returncode == 2
-    assert "main.harn is no tape" in run("branch", "main.harn", "--at", "1").stderr
+    assert "main.harn isn't a tape" in run("branch", "main.harn", "--at", "1").stderr
 
 
 def test_the_status_is_the_programs(harnpy: Command, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_tape_is_cut_off_at_any_byte(tmp_path: Path, monkeypatch: pytest.Monke
         if error is None:  # only the line that says how it ended is missing
             assert said == printed
             continue
-        assert any(words in error for words in (" was cut off ", " is cut off ", " is no tape: "))
+        assert any(words in error for words in (" was cut off ", " is cut off ", " isn't a tape: "))
         assert "\n" not in error
     cut.write_bytes(data.removesuffix(b"\n"))
     error, said = replayed(cut)
@@ -91,8 +91,8 @@ def test_a_tape_is_damaged_at_any_byte(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (b"", "is no tape: `harnpy run --record FILE.tape PROGRAM` makes one"),
-        (b"hello\n", "is no tape: `harnpy run --record FILE.tape PROGRAM` makes one"),
+        (b"", "isn't a tape: `harnpy run --record FILE.tape PROGRAM` makes one"),
+        (b"hello\n", "isn't a tape: `harnpy run --record FILE.tape PROGRAM` makes one"),
         (b'{"harn_tape":1', "is cut off within its first line: record the run again"),
         (b'{"harn_tape":9,"what":"comes later"}\n', "was made by a newer harnpy: it has the layout 9"),
         (b'{"harn_tape":1,"harnpy":"1"}\n', "is damaged at line 1: record the run again"),
@@ -151,7 +151,7 @@ def test_a_damaged_step_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 def test_a_file_that_is_no_tape_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.txt").write_text("mine")
-    with pytest.raises(TapeError, match=r"mine.txt is there already, and is no tape: choose another name"):
+    with pytest.raises(TapeError, match=r"mine.txt is there already, and isn't a tape: choose another name"):
         Recording("mine.txt")
     assert Path("mine.txt").read_text() == "mine"
 

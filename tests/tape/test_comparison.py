@@ -315,7 +315,7 @@ def test_where_they_part_behind_a_changed_call(tmp_path: Path) -> None:
     branch(run, 1, message="two", code=code, out=paths[1], world=quiet, prepare=Outside().prepare)
     found = compared(*paths, prepare=provided)
     assert found.parted is not None
-    assert found.parted.place == f"{code}:6:1"
+    assert found.parted.place == "other.harn:6:1"
     assert found.parted.words.startswith("recorded was that it writes last: ")
 
 

@@ -167,7 +167,7 @@ def test_the_files_that_are_watched(watched: Watched) -> None:
 
 def test_what_is_no_tape_stays(watched: Watched) -> None:
     (watched.directory / "run.tape").write_text("mine")
-    with pytest.raises(TapeError, match="is there already, and is no tape"):
+    with pytest.raises(TapeError, match="is there already, and isn't a tape"):
         watched.run()
 
 
@@ -186,7 +186,7 @@ def test_once(tmp_path: Path, harnpy: Callable[..., subprocess.CompletedProcess[
     assert "call" not in broken.stderr
     (tmp_path / "a.tape").write_text("mine")
     refused = harnpy("watch", "--once", "--tape", "a.tape", "a.harn")
-    assert "is no tape: choose another name" in refused.stderr
+    assert "isn't a tape: choose another name" in refused.stderr
     missing = harnpy("watch", "no.harn")
     assert missing.returncode == 1
     assert "no.harn" in missing.stderr

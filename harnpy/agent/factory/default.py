@@ -34,7 +34,7 @@ def runtime(
 
     ``record`` is a tape for what the runtime sees of the outside until it is closed, ``replay`` one that it
     sees again: no model is called then, no tool run, and no store opened (13 §4). Raises `InvalidArgument`
-    for both, and for agents that are no `LoopFactory`; `TapeError` for what is no tape.
+    for both, and for agents that are no `LoopFactory`; `TapeError` for what isn't a tape.
     """
     if agents is not None and providers is not None:
         raise InvalidArgument("runtime: pass `providers` to the LoopFactory that is `agents`")

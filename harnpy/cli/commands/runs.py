@@ -288,7 +288,7 @@ def steps(id: str, calls: bool, engine: str | None, store: str | None, as_json: 
 
         return list_effects(id, calls, as_json)
     if calls:
-        raise click.UsageError(f"'{id}' is no tape, and only tapes have calls of models listed")
+        raise click.UsageError(f"'{id}' isn't a tape, and only tapes have calls of models listed")
     run = _found(engine, store, id)
     if not isinstance(run, tuple):
         found: list[Dict] = [

@@ -46,7 +46,7 @@ def replay(run: str, file: str | None, page: str | None) -> int:
         from harnpy.cli.commands import runs
 
         if file is not None:
-            raise click.UsageError(f"'{run}' is no tape, so no program can be run on it")
+            raise click.UsageError(f"'{run}' isn't a tape, so no program can be run on it")
         return runs.replay(run, page)
     if page is not None:
         raise click.UsageError("a tape has no page: `--html` is for stored runs")

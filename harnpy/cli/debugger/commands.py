@@ -587,7 +587,7 @@ def debug(
     """
     if not is_tape(file):
         if wanted is not None:
-            raise click.UsageError(f"'{file}' is no tape, and `--who` asks about a recorded run")
+            raise click.UsageError(f"'{file}' isn't a tape, and `--who` asks about a recorded run")
         return Terminal(Launch(os.fspath(file), args, skill_dirs, llm_mock)).run()
     if args or skill_dirs or llm_mock is not None:
         raise click.UsageError(f"'{file}' is a tape, which has the program's arguments, skills and models")

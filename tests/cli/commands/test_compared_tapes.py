@@ -118,4 +118,4 @@ def test_the_calls_on_a_tape_are_listed(capsys: Capture) -> None:
 
 def test_only_a_tape_has_calls_listed(capsys: Capture) -> None:
     assert main(["runs", "steps", "r1", "--calls"]) == 2
-    assert "'r1' is no tape, and only tapes have calls of models listed" in capsys.readouterr().err
+    assert "'r1' isn't a tape, and only tapes have calls of models listed" in capsys.readouterr().err

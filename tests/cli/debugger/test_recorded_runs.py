@@ -270,7 +270,7 @@ def test_an_editor_is_given_the_text_that_was_recorded(dap: Client, write) -> No
 def test_what_an_editor_can_not_launch(dap: Client) -> None:
     with pytest.raises(Refused, match="launch needs `program`, or `tape`"):
         dap.request("launch")
-    with pytest.raises(Refused, match="is no tape"):
+    with pytest.raises(Refused, match="isn't a tape"):
         dap.request("launch", tape="main.harn")
     dap.start("main.harn", 8)
     assert dap.stopped() == ("breakpoint", 8)
