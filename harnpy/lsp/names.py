@@ -256,7 +256,8 @@ class _Reader:
             for use in (*binding.reads, *binding.writes):
                 known = self._bound.get(id(use))
                 # A call may mean any of several: the last one that is declared before it, or else the first.
-                if known is None or meaning.start <= document.place(use.start):
+                at = document.place(use.start)
+                if known is None or _nearness(meaning, at) > _nearness(known, at):
                     self._bound[id(use)] = meaning
         for use_id, binding in document.uses.meaning.items():
             if binding.kind != "import":
@@ -466,6 +467,12 @@ def _naming(document: Document, item: Item) -> Sequence[tuple[ast.Node, Sequence
             found.append((ast.Name(node.start, node.start, ""), around))
         stack.extend((child, around) for child in node.children())
     return found
+
+
+def _nearness(meaning: Meaning, at: int) -> tuple[bool, int]:
+    """Return by what a call at that place means one of several functions of a name: the greatest."""
+    start = meaning.start
+    return (True, start) if start <= at else (False, -start)
 
 
 def _beyond_attributes(node: ast.Node) -> ast.Node:

@@ -26,6 +26,11 @@ def test_a_server_that_has_seen_edits_is_one_that_sees_the_texts(seed: int) -> N
     assert differences(seed, 10, places=2) == []
 
 
+def test_a_sequence_that_was_wrong() -> None:
+    """A call of one of two functions of a name meant another one, by the order in which they had come."""
+    assert differences(730_036, 12) == []
+
+
 @pytest.mark.parametrize("seed", COUNT.seeds(COUNT.edit_sequences))
 def test_a_checker_that_has_seen_edits_is_one_that_sees_the_texts(seed: int) -> None:
     random = Random(seed)
