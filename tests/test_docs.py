@@ -67,7 +67,7 @@ def snippets(page: Path) -> list[Snippet]:
 
 PROMPTS = ("harn〉", "::: ")
 #: The first line of a block that is a file of a tutorial.
-_FILE = re.compile(r"(?://|#) (\w+\.(?:harn|toml|py))\n")
+_FILE = re.compile(r"(?://|#) (\w+\.(?:harn|toml|py|yaml))\n")
 ALL = [
     pytest.param(snippet, id=f"{page.name}:{snippet.line}") for page in PAGES for snippet in snippets(page)
 ]
@@ -211,7 +211,7 @@ def test_the_tutorial_of(
     followed_from_top_to_bottom(page, tmp_path, tmp_path_factory.mktemp("user"), popen, postgres)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/compatibility.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/compatibility.md", "docs/time-machine.md"])
 def test_what_is_followed_without_a_server(
     page: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, popen: Popen
 ) -> None:
@@ -240,6 +240,10 @@ def test_the_tutorial_shows_the_lease_that_another_process_has() -> None:
     """A loop would wait half a minute before it says so."""
     owner, until = "vm:bb282fa4-f128-450a-83f7-e388d5dc13b2:12555:3077341", 1795400166
     assert f"{LeaseHeld('session:support', owner, until)}: " in TUTORIAL.read_text(encoding="utf-8")
+
+
+#: What a shell does with a command's output.
+_OPERATORS = frozenset(("|", ">", "2>"))
 
 
 class Shells:
@@ -288,10 +292,12 @@ class Shells:
 
     def _started(self, command: str) -> subprocess.Popen[str]:
         name, *words = shlex.split(command)
-        start: Popen = self._popen if name == "harnpy" else subprocess.Popen
         programs = {"harnpy": [sys.executable, "-m", "harnpy"], "python": [sys.executable]}
+        is_plain = name in programs and _OPERATORS.isdisjoint(words)
+        start: Popen = self._popen if is_plain and name == "harnpy" else subprocess.Popen
+        ours = f'harnpy() {{ {shlex.join(programs["harnpy"])} "$@"; }}\n'
         return start(
-            [*programs[name], *words] if name in programs else ["bash", "-c", command],
+            [*programs[name], *words] if is_plain else ["bash", "-c", ours + command],
             cwd=self._directory,
             env=self._environment,
             stdin=subprocess.DEVNULL,
