@@ -43,9 +43,10 @@ def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
         try:
             loaded = importlib.import_module(module.name)
         except ImportError as error:
-            if not isinstance(error.__cause__, ModuleNotFoundError):
+            missing = error.__cause__ or error
+            if not isinstance(missing, ModuleNotFoundError) or (missing.name or "").startswith("harnpy"):
                 raise
-            continue  # an adapter whose extra isn't installed
+            continue  # of an extra that isn't installed
         for name, value in vars(loaded).items():
             for each in value.values() if isinstance(value, dict) else [value]:
                 if isinstance(each, re.Pattern):

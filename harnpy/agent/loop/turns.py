@@ -153,11 +153,14 @@ class Turns:
             lifecycle_event("native_tool_fallback", role="assistant", metadata=details)
         )
         self._trace.record("native_tool_fallback", iteration=turn.iteration, **counts)
-        if not accepted:
-            turn.calls = []
-            self.model_input.feed_back(
-                "native_tool_contract", prompts.native_mode_reminder(policy, self._fallbacks)
-            )
+        if accepted:
+            # Results name their calls, and blocks of one answer all have the same id.
+            turn.calls = [{**call, "id": f"tc_{number}"} for number, call in enumerate(turn.calls)]
+            return
+        turn.calls = []
+        self.model_input.feed_back(
+            "native_tool_contract", prompts.native_mode_reminder(policy, self._fallbacks)
+        )
 
     def _feed_back(self, turn: Turn) -> None:
         """Tell the model what was wrong with the form of its answer. Step 7."""

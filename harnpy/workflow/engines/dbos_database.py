@@ -11,7 +11,7 @@ import logging
 import os
 import sqlite3
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from contextvars import Context
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -309,8 +309,8 @@ class DbosDatabase:
         return [name for name in names if name.startswith(OURS) == ours]
 
     def open_queue(self, name: str) -> None:
-        """Make a queue of our own, unless it is there."""
-        with self.said():
+        """Make a queue of our own, unless it is there, or another process makes it at this moment."""
+        with suppress(IdTaken), self.said():
             self.client.register_queue(
                 name, polling_interval_sec=min(self.poll, 0.1), on_conflict="never_update"
             )

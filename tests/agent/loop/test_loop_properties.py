@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harnpy.agent.loop.loop import run_loop
@@ -253,6 +253,10 @@ def check_failure(run: Run) -> None:
 
 
 @given(st.lists(MOCKS, max_size=6), OPTIONS)
+@example(
+    [{"text": "<tool_call>\nok({ n: 1 })\n</tool_call>\n" * 2}],
+    {"max_iterations": 1, "tool_format": "native"},
+)
 def test_every_loop_keeps_the_laws(mocks: list[Dict], options: Dict) -> None:
     run = Run(mocks, options)
     check_events(run)
