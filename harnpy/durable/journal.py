@@ -292,6 +292,7 @@ class Journal:
     def anew(self, key: str, asked: Json = None) -> None:
         """An effect has no record: it is had now, but not in a trial. Raises `Ending`."""
         self.renews()
+        self._elapsed()  # from here on time passes, also while the first of them is waited for
 
     def renews(self) -> bool:
         """Return whether each process does for itself what comes now; a trial doesn't. Raises `Ending`."""

@@ -326,6 +326,7 @@ class TapeJournal(Journal):
         """An effect has no record. Raises `Ending` where nothing else may happen."""
         if self.is_closed and not self.is_over and not (self.rules.remakes and kind_of(key) == OUTPUT):
             raise self._parted((key, asked), None, self._task())
+        self._elapsed()
         if not self._is_live and kind_of(key) != OUTPUT:
             self._is_live = True
             try:

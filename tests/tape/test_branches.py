@@ -9,10 +9,22 @@ from typing import Any
 import pytest
 
 from harnpy.embedding import Vm
+from harnpy.llm.reply import Reply
+from harnpy.llm.request import Request
 from harnpy.session.log import KIND
 from harnpy.storage.copying import Rows
 from harnpy.storage.opening import open_store
-from harnpy.tape import Changes, Replaying, Tape, TapeDiverged, TapeError, branch, read_tape
+from harnpy.tape import (
+    Changes,
+    Recording,
+    Replaying,
+    Tape,
+    TapeDiverged,
+    TapeError,
+    branch,
+    effects,
+    read_tape,
+)
 from harnpy.tape.changes import calls_of
 from harnpy.vm.errors import VmError
 from tests.counts import COUNT
@@ -283,3 +295,28 @@ def test_a_store_that_has_gone_ends_the_branch(here: Path) -> None:
     ):
         branch("run.tape", 3, world=outside, prepare=outside.prepare)
     assert not list(here.glob("*branch*"))
+
+
+class Slow(Outside):
+    """An outside whose model takes five seconds for each reply."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.time = 100.0
+        self.clock.monotonic = lambda: self.time  # type: ignore[method-assign]
+
+    async def complete(self, request: Request) -> Reply:
+        self.time += 5.0
+        return await super().complete(request)
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_the_call_that_is_made_live_takes_its_time(here: Path, at: int) -> None:
+    source = 'for n in 1 to 3 { llm_call("${n}", nil, {provider: "p", model: "m"}) }'
+    outside = Slow()
+    vm = Vm(Recording("run.tape", outside))
+    outside.prepare(vm)
+    vm.run_source(source)
+    outside = Slow()
+    made = branch("run.tape", at, world=outside, prepare=outside.prepare).tape
+    assert [call.seconds for call in effects.calls_of(made)] == [5.0, 5.0, 5.0]
