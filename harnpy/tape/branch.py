@@ -167,7 +167,7 @@ class Branching(TapedWorld):
 
         install(journal, vm, self._requests)
         journal.on_live, journal.pieces = go_live, self._pieces
-        self.forks.note = journal.note
+        self.forks.note, self.forks.is_rewriting = journal.note, lambda: journal.is_rewriting
 
     def run(self, prepare: Callable[[Any], object] = lambda vm: None) -> Any:
         """Run the program, in a Vm that is given to ``prepare`` before; return what it returns."""

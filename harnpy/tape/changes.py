@@ -159,7 +159,8 @@ class ChangedRequests:
         if slash and (lead in self.models.provided or lead in config.known_providers.names()):
             provider, model = lead, rest
         elif config.known_models.assigns(model):
-            provider, model = config.known_models.resolve(model)[:2]
+            known = config.known_models.resolve(model)
+            provider, model = known.provider, known.id
         if provider not in self.models.provided and not self.models.mock.intercepts(provider):
             try:
                 config.known_providers.require_known(provider)

@@ -101,9 +101,22 @@ def difference(asked: tuple[str, Json] | None, recorded: tuple[str, Json] | None
             name, now, then = where
             return f"the model is asked with another {name}: recorded was {then}, now it is {now}"
     then, now = described(recorded), described(asked)
+    apart = _events_apart(recorded[1], asked[1]) if kind_of(asked[0]) == SESSION else None
+    if apart is not None:
+        return f"recorded was that it {then}, with {apart[0]}; now with {apart[1]}"
     if then == now:
         then, now = f"{then}: {in_words(recorded[1])}", f"{now}: {in_words(asked[1])}"
     return f"recorded was that it {then}, now it {now}"
+
+
+def _events_apart(recorded: Json, asked: Json) -> tuple[str, str] | None:
+    """Return the first events that tell two appends to a session apart, if all else is the same."""
+    if not isinstance(recorded, list) or not isinstance(asked, list) or len(recorded) != 5:
+        return None
+    if recorded[:4] != asked[:4] or len(recorded[4]) != len(asked[4]):
+        return None
+    pairs = zip(recorded[4], asked[4], strict=True)
+    return next(((in_words(old), in_words(new)) for old, new in pairs if old != new), None)
 
 
 def _said(kind: str, asked: Json) -> str:

@@ -7,7 +7,7 @@ sessions show where the other comes from.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
@@ -61,6 +61,11 @@ class Forks:
         self.note: Callable[[str, list[str]], object] = lambda name, value: None
         #: The forks that were made, by the names of the recorded sessions.
         self.sessions: dict[str, str] = {}
+        #: What the program has appended to a stream before the branch goes on live, from the first time on that
+        #: it wasn't what is recorded.
+        self.rewritten: dict[Name, list[_Append]] = {}
+        #: Returns whether the program appends that just now.
+        self.is_rewriting: Callable[[], bool] = lambda: False
         #: The stores that are open, by where they are: several may be in one place.
         self._stores: dict[str, ForkedStore] = {}
         self._is_live = False
@@ -78,6 +83,23 @@ class Forks:
         self._is_live = True
         for store in self._stores.values():
             store.fork_sessions()
+        for appends in self.rewritten.values():
+            for stream, records, version, head in appends:
+                stream.append(records, version, head=head)
+
+    def shared(self, kind: str, name: str) -> int | None:
+        """Return how many records of a recorded stream its fork has; None: all that there are."""
+        rewritten = self.rewritten.get((kind, name))
+        return self.versions.get((kind, name)) if rewritten is None else rewritten[0].version
+
+
+class _Append(NamedTuple):
+    """What the program has appended to a stream of ``version`` records."""
+
+    stream: ForkedStream
+    records: Sequence[Record]
+    version: int
+    head: dict[str, Any] | None
 
 
 _LEAD = "fork/"
@@ -154,18 +176,29 @@ class ForkedStore:
 
     def fork_sessions(self) -> None:
         """Make the forks of the recorded sessions that are in this store."""
-        for (kind, name), version in self._forks.versions.items():
+        for kind, name in self._forks.versions:
+            version = self._forks.shared(kind, name)
             if kind == KIND and version != 0 and (kind, name) not in self._names:
                 if self._real.head(kind, self._recorded(kind, name)) is not None:
                     self._fork_session(name, version, self._forks.names[kind, name])
                 elif len(self._forks._stores) == 1:
                     raise self._missing(name, version)
 
+    @property
+    def is_rewriting(self) -> bool:
+        """Whether the program appends something else than is recorded, before the branch goes on live."""
+        return self._forks.is_rewriting()
+
+    def rewrite(self, append: _Append) -> None:
+        """Have that in the fork, once there is one."""
+        stream = append.stream
+        self._forks.rewritten.setdefault((stream.kind, stream.name), []).append(append)
+
     def own(self, kind: str, name: str, codec: Codec) -> None:
         """Have a stream that the program is about to change be the branch's own."""
         if (kind, name) in self._names:
             return
-        version, new = self._forks.versions.get((kind, name)), self._forks.names.get((kind, name))
+        version, new = self._forks.shared(kind, name), self._forks.names.get((kind, name))
         if version == 0 or self._real.head(kind, self._recorded(kind, name)) is None:
             self._note(kind, name, new or name, new or name)
         elif kind == KIND:
@@ -382,6 +415,9 @@ class ForkedStream:
         head: dict[str, Any] | None = None,
         fence: Lease | None = None,
     ) -> None:
+        if self._store.is_rewriting:
+            self._store.rewrite(_Append(self, records, expected_version, head))
+            return
         self._own()
         head = self._store.told(self.kind, self.name, head)
         self.real.append(records, expected_version, head=head, fence=fence)

@@ -17,6 +17,7 @@ from harnpy.durable.journal import (
     MODEL,
     OUTPUT,
     PIECE,
+    SESSION,
     TOOL,
     WAIT,
     WRITE,
@@ -92,7 +93,7 @@ class Rules(NamedTuple):
     ``is_closed``: nothing happens that isn't recorded. ``may_part``: at the first effect that differs the
     rest of the records is given up, and the program goes on live. ``compares``: whether what a model is asked
     counts as a difference. ``compares_output``: whether what is printed does. ``rewrites``: files are written
-    again that the records say were written. ``remakes``: nothing that is asked for counts as a difference.
+    again that the records say were written, and sessions whose records say something else by now. ``remakes``: nothing that is asked for counts as a difference.
     """
 
     is_closed: bool = False
@@ -186,6 +187,10 @@ class TapeJournal(Journal):
         #: How many calls of models came from the records, and how many were made.
         self.calls_repeated = self.calls_made = 0
         self._copies = writer is not None
+        #: Sessions, each with its kind, to which the program has appended something else than is recorded;
+        #: and whether what it appends there is being written again.
+        self._rewritten: set[tuple[str, str]] = set()
+        self.is_rewriting = False
         self._is_live = False
         self._looks = 0
         self._is_whole = tape is None or tape.end is not None
@@ -268,7 +273,7 @@ class TapeJournal(Journal):
         return self.ending
 
     def at_once(self, kind: str, act: Callable[[], T], asked: Asked | None = None) -> T:
-        if kind != WRITE or not self.rules.rewrites:
+        if kind not in (WRITE, SESSION) or not self.rules.rewrites:
             return super().at_once(kind, act, asked)
         acted = False
 
@@ -278,11 +283,21 @@ class TapeJournal(Journal):
             return act()
 
         value = super().at_once(kind, once, asked)
-        if not acted:
+        if kind == SESSION:
+            if not acted and self._rewritten and self._is_rewritten(self._wanted(asked)):
+                self.is_rewriting = True
+                try:
+                    act()
+                finally:
+                    self.is_rewriting = False
+        elif not acted:
             # What a process had put there is missing: then the records are all that is known.
             with suppress(OSError):
                 act()
         return value
+
+    def _is_rewritten(self, asked: Json) -> bool:
+        return _is_append(asked) and (asked[1], asked[2]) in self._rewritten
 
     async def waited(self, kind: str, begin: Callable[[], Awaitable[T]], asked: Asked | None = None) -> T:
         if kind != WRITE or not self.rules.rewrites:
@@ -371,7 +386,11 @@ class TapeJournal(Journal):
         super().look(seconds)
 
     def _agrees(self, step: Step, asked: Json) -> bool:
-        if step.output.get("asked") == asked:
+        recorded = step.output.get("asked")
+        if recorded == asked:
+            return True
+        if self.rules.rewrites and kind_of(step.key) == SESSION and _appends_alike(recorded, asked):
+            self._rewritten.add((asked[1], asked[2]))
             return True
         return self.rules.remakes or (not self.rules.compares and step.key.endswith(_OF_MODELS))
 
@@ -464,6 +483,17 @@ def is_decision(key: str) -> bool:
 def is_of_decisions(path: str) -> bool:
     """Return whether a path is that of a decision about trust, or of their directory (09 §12.1)."""
     return "/harn/trust/" in path
+
+
+def _is_append(asked: Any) -> bool:
+    return isinstance(asked, list) and len(asked) == 5 and asked[0] == "append"
+
+
+def _appends_alike(one: Any, other: Any) -> bool:
+    """Return whether both append as many events of the same kinds at the same place of a session."""
+    if not _is_append(one) or not _is_append(other) or one[:4] != other[:4]:
+        return False
+    return [kind for kind, _ in one[4]] == [kind for kind, _ in other[4]]
 
 
 #: What comes of a model.

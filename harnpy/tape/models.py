@@ -120,7 +120,7 @@ class TapedProvider:
                 request.shown.piece(known.text)
             return known
         answer = self._provider.complete(request)
-        return answer if isinstance(answer, Reply) else await answer
+        return _priced(answer if isinstance(answer, Reply) else await answer, request)
 
     def stream(self, request: Request) -> _Stream:
         """Return the pieces of the reply's text, as they come."""
@@ -132,6 +132,13 @@ class TapedProvider:
         request = self._changed(request)
         stream: Any = getattr(self._provider, "stream", None)
         return request, lambda: stream(request), rest
+
+
+def _priced(reply: Reply, request: Request) -> Reply:
+    """Return a reply with its price, so that the tape tells what the call has cost."""
+    if reply.price is None:
+        reply.price = request.price
+    return reply
 
 
 class _Rest:
@@ -249,8 +256,7 @@ class _Stream:
         try:
             return await anext(self._real), None
         except StopAsyncIteration:
-            so_far = getattr(self._real, "so_far", None)
-            return None, None if so_far is None else so_far()
+            return None, self._real_so_far()
 
     async def aclose(self) -> None:
         """End the call; what is known of it by then is recorded."""
@@ -261,8 +267,11 @@ class _Stream:
         if self._real is None:
             return None
         await self._real.aclose()
+        return self._real_so_far()
+
+    def _real_so_far(self) -> Reply | None:
         so_far = getattr(self._real, "so_far", None)
-        return None if so_far is None else so_far()
+        return None if so_far is None else _priced(so_far(), self._request)
 
     def so_far(self) -> Reply:
         """Return the reply up to the last piece."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _WHOLE = frozenset({"read_text", "read_bytes"})
 _LOOKS = frozenset({"exists", "is_file", "is_dir"})
+#: What makes the directory of a file that it writes.
+_MAKES_ABOVE = frozenset({"write_text", "replace_text"})
 
 
 class _Content(NamedTuple):
@@ -67,6 +69,8 @@ class _Files:
     def write(self, asked: list[Json]) -> None:
         """Take notice of what was written, moved or deleted."""
         method, key, rest = asked[0], self.at(asked[1]), asked[2:]
+        if method in _MAKES_ABOVE:
+            self._make(os.path.dirname(key))
         if method in ("write_bytes", "write_text", "replace_text"):
             adds = method != "replace_text" and len(rest) > 1 and rest[1] is True
             former = self._at_present(key) if adds else _Content(None)
@@ -80,8 +84,12 @@ class _Files:
             for each in (key, *self.now):
                 if each == key or each.startswith(key + "/"):
                     self.now[each] = None
-        elif method == "make_directory" and key not in self.there:
-            self.made.add(key)
+        elif method == "make_directory":
+            self._make(key)
+
+    def _make(self, directory: str) -> None:
+        if directory not in self.there:
+            self.made.add(directory)
 
     def _at_present(self, key: str) -> _Content | None:
         return self.now.get(key, _Content(key))
@@ -125,8 +133,7 @@ def _undo(files: _Files, overlay: Overlay, cwd: str, kept: set[str]) -> None:
             overlay.give(key, data)
         elif overlay.exists(key):
             overlay.hide(key)
-    above = {os.path.dirname(key) for key in undone if key not in first or first[key] is None}
-    for key in sorted(files.made | above, key=len, reverse=True):
+    for key in sorted(files.made, key=len, reverse=True):
         while key.startswith(cwd + "/") and _is_empty(overlay, key) and key not in files.there:
             overlay.hide(key)
             key = os.path.dirname(key)

@@ -116,11 +116,15 @@ def test_the_model_is_that_of_the_call_and_all_behind_it(here: Path) -> None:
 
 
 def test_a_model_that_cant_be_called_ends_the_branch(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
     tape, _ = record(here, TALK)
     outside = Listening()
     with pytest.raises(TapeError, match=r"the branch can't ask anthropic/x: .*ANTHROPIC_API_KEY"):
         branch(tape, 2, model="anthropic/x", world=outside, prepare=outside.prepare)
+    # The provider of a model that is known needn't be named.
+    with pytest.raises(TapeError, match=r"the branch can't ask openai/gpt-4o: .*OPENAI_API_KEY"):
+        branch(tape, 2, model="gpt-4o", world=outside, prepare=outside.prepare)
     assert not list(here.glob("*branch*"))
 
 

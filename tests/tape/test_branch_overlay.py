@@ -261,6 +261,25 @@ def test_a_directory_that_was_there_is_there(here: Path) -> None:
     assert made.output == "[]\n"
 
 
+def test_a_directory_that_the_run_didnt_make_is_there(here: Path) -> None:
+    (here / "bare").mkdir()
+    tape, _ = record(
+        here, ASK + 'ask("one")\nwrite_file("bare/x", "x")\nmkdir("made")\nwrite_file("made/x", "x")'
+    )
+    made = Branch(tape, 1)
+    assert (made.files, made.end) == ({}, {"bare/x": b"x", "made/x": b"x"})
+    looking = Branch(
+        tape, 1, Changes(code=program(here, 'println([file_exists("bare"), file_exists("made")])'))
+    )
+    assert looking.output == "[true, false]\n"
+
+
+def program(here: Path, source: str) -> str:
+    """Write a program that looks at files behind its first call; return its path."""
+    (here / "other.harn").write_text(f'{ASK}ask("one")\n{source}')
+    return "other.harn"
+
+
 def test_what_was_deleted_is_listed(here: Path) -> None:
     (here / "log.txt").write_text("first\n")
     record(here, ASK + 'ask("one")\nif file_exists("log.txt") { println("there") }')

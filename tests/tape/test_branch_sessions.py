@@ -21,7 +21,7 @@ from harnpy.session.stored import StoredSession
 from harnpy.storage.contract import Head, HeadQuery, Store
 from harnpy.storage.copying import Rows
 from harnpy.storage.opening import open_store
-from harnpy.tape import Changes, Replaying, branch
+from harnpy.tape import Changes, Replaying, TapeDiverged, branch
 from harnpy.world import World
 from tests.durable.runs import Outside
 from tests.tape.branched import Branch, record
@@ -86,6 +86,51 @@ def test_a_session_is_a_fork_of_the_recorded_one_as_it_was_at_the_call(here: Pat
         assert session is not None
         assert [message["content"] for message in session.view.window.messages()] == ["before", "<changed>"]
         assert session.info.parent_id == "talk"
+
+
+READING = (
+    ASK
+    + """
+let talk = agent_session_open("talk", {store: "sqlite:sessions.db"})
+agent_session_inject(talk, {role: "user", content: "before"})
+agent_session_inject(talk, {role: "user", content: read_file("prompt.txt")})
+agent_session_inject(talk, {role: "assistant", content: ask("one")})
+agent_session_inject(talk, {role: "user", content: ask("two")})
+for x in agent_session_snapshot(talk).messages { println(x.content) }
+"""
+)
+
+
+def test_a_session_has_an_edited_prompt_that_was_written_to_it_before_the_call(here: Path) -> None:
+    (here / "prompt.txt").write_text("old")
+    tape, _ = record(here, READING)
+    before = rows("talk")
+    (here / "prompt.txt").write_text("new")
+    made = Branch(tape, 2, Changes(files={"prompt.txt": "prompt.txt"}))
+    assert made.output == "before\nnew\n<one>\n<two>\n"
+    assert made.outside.asked == {"two": 1}
+    fork = made.world.forks.sessions["talk"]
+    assert (heads()[fork].parent, heads()[fork].fork_seq) == ("talk", 2)  # up to where they differ
+    assert rows("talk") == before
+    with store() as opened:
+        session = StoredSession.load(fork, opened, World())
+        assert session is not None
+        contents = [message["content"] for message in session.view.window.messages()]
+    assert contents == ["before", "new", "<one>", "<two>"]
+    # And so has a branch of the branch.
+    again = Branch(made.tape, 2, Changes(message="other"))
+    assert again.output == "before\nnew\n<one>\n<other>\n"
+    assert (heads()[again.world.forks.sessions["talk"]].parent) == fork
+
+
+def test_what_else_is_written_to_a_session_before_the_call_ends_the_branch(here: Path) -> None:
+    (here / "prompt.txt").write_text("old")
+    tape, _ = record(here, READING)
+    source = READING.replace('agent_session_inject(talk, {role: "user", content: "before"})', "")
+    (here / "other.harn").write_text(source)
+    with pytest.raises(TapeDiverged, match=r"recorded was that it reads the clock, now it reads prompt\.txt"):
+        Branch(tape, 2, Changes(code="other.harn"))
+    assert heads().keys() == {"talk"}
 
 
 def test_programs_see_where_a_branch_comes_from(here: Path) -> None:

@@ -237,6 +237,21 @@ def test_calls_whose_replies_come_in_pieces() -> None:
     assert [each.call for each in effects_of(tape)] == [None, 1, 2, None, None, 3, None, 4]
 
 
+def test_a_call_costs_on_the_tape_what_it_has_cost(tmp_path: Path) -> None:
+    source = """
+      let usual = {provider: "p", model: "gpt-4o"}
+      llm_call("one", nil, usual)
+      for piece in llm_stream("two", nil, usual) { println(piece) }
+      println(llm_session_cost().total_cost)
+    """
+    outside = Outside()
+    tape = recorded(tmp_path, source, outside=outside)
+    costs = [call.cost for call in calls_of(tape)]
+    total = float(outside.output().splitlines()[-1])
+    assert all(costs)
+    assert total == pytest.approx(sum(cost for cost in costs if cost is not None))
+
+
 def test_pieces_of_another_size_are_the_same_reply() -> None:
     one = tape_of(
         Step("task_root/1:model", {"asked": ASKED, "ok": "he"}),
