@@ -61,8 +61,8 @@ class Forks:
         self.note: Callable[[str, list[str]], object] = lambda name, value: None
         #: The forks that were made, by the names of the recorded sessions.
         self.sessions: dict[str, str] = {}
-        #: What the program has appended to a stream before the branch goes on live, from the first time on that
-        #: it wasn't what is recorded.
+        #: What the program has appended to a stream before the branch goes on live, since that differs for
+        #: the first time from what is recorded.
         self.rewritten: dict[Name, list[_Append]] = {}
         #: Returns whether the program appends that just now.
         self.is_rewriting: Callable[[], bool] = lambda: False

@@ -93,7 +93,8 @@ class Rules(NamedTuple):
     ``is_closed``: nothing happens that isn't recorded. ``may_part``: at the first effect that differs the
     rest of the records is given up, and the program goes on live. ``compares``: whether what a model is asked
     counts as a difference. ``compares_output``: whether what is printed does. ``rewrites``: files are written
-    again that the records say were written, and sessions whose records say something else by now. ``remakes``: nothing that is asked for counts as a difference.
+    again that the records say were written, and sessions whose records say something else by now.
+    ``remakes``: nothing that is asked for counts as a difference.
     """
 
     is_closed: bool = False

@@ -132,7 +132,10 @@ def read_tape(path: str | os.PathLike[str]) -> Tape:
             data = file.read()
     except OSError as error:
         if isinstance(error, FileNotFoundError) and os.path.exists(f"{path}.partial"):
-            why = f"isn't there yet: the run that is recorded in {path}.partial goes on, or was cut off"
+            why = (
+                f"isn't there yet: the run that is recorded in {path}.partial goes on, or was cut off; name "
+                "that file to go as far as it does"
+            )
         else:
             why = f"can't be read: {system_reason(error)}"
         raise TapeError(f"{path} {why}") from None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import os.path
+import os
 import re
+from _thread import interrupt_main
 from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
 from functools import partial
 from io import StringIO
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
+from time import sleep
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -56,6 +59,8 @@ VARIANT: Final = OptionTable("""
     edit: string | list | dict — files that are read as they are by now, or each with the one in its place
     code: string — the file of another program
 """)
+#: The seconds that an interrupted run has to remove what it has made.
+_GRACE: Final = 2.0
 #: What a variant is called that changes nothing.
 _UNCHANGED: Final = "unchanged"
 
@@ -194,7 +199,9 @@ def varied(
     make_directories(directory)
     if executor is None:
         # A process does one run: nothing of a program stays for the next.
-        made = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=1)
+        made = ProcessPoolExecutor(
+            jobs, mp_context=get_context("spawn"), initializer=end_with_parent, max_tasks_per_child=1
+        )
         with made:
             found = _branched(tape, call, variants, runs, directory, prepare, made)
             outcomes = _judged(found, variants, judge, prepare, on_run)
@@ -260,6 +267,21 @@ def _make(
     except TapeError as error:
         return out, error.message
     return out, None
+
+
+def end_with_parent() -> None:
+    """Have this process end when the one that started it has, so that after Ctrl-C no run asks models any
+    more. The program is interrupted, so that its overlay goes."""
+    parent = parent_process()
+
+    def watch() -> None:
+        assert parent is not None, "it was started by an executor"
+        parent.join()
+        interrupt_main()
+        sleep(_GRACE)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def _prepared(prepare: Prepare, file: str, vm: Any) -> None:

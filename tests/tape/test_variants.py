@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from pathlib import Path
@@ -246,3 +248,24 @@ def test_each_runs_in_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.M
 
 def unprepared(vm: Vm, file: str) -> None:
     assert file == "main.harn"
+
+
+ORPHAN = """
+import os, time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from harnpy.tape.variants import end_with_parent
+
+if __name__ == "__main__":
+    made = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=end_with_parent)
+    print(made.submit(os.getpid).result(), flush=True)
+    made.submit(time.sleep, 600)
+    os._exit(0)
+"""
+
+
+def test_a_run_ends_with_the_command_that_has_started_it(tmp_path: Path) -> None:
+    (tmp_path / "orphan.py").write_text(ORPHAN)
+    command = [sys.executable, str(tmp_path / "orphan.py")]
+    found = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, timeout=60)
+    assert found.stdout.strip().isdigit()  # and the pipe is closed: nobody has it any more
