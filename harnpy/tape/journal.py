@@ -6,10 +6,13 @@ the recorded one at the first effect that differs, and it shows again what was p
 
 from __future__ import annotations
 
+import os.path
 import sys
 from _thread import get_ident
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import cache
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
 from harnpy.durable.journal import (
@@ -17,6 +20,7 @@ from harnpy.durable.journal import (
     MODEL,
     OUTPUT,
     PIECE,
+    READ,
     SESSION,
     TOOL,
     WAIT,
@@ -25,7 +29,7 @@ from harnpy.durable.journal import (
     Journal,
     NotDurable,
 )  # fmt: skip
-from harnpy.durable.values import decode, decode_error
+from harnpy.durable.values import decode, decode_error, encode
 from harnpy.formats.manifest import VARIABLE as TRUST
 from harnpy.tape.description import described, difference, kind_of
 from harnpy.tape.digests import Digests
@@ -48,6 +52,8 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
+#: The most bytes of a file that a record has because the program has overwritten it.
+_MOST_WAS: Final = 1 << 20
 #: How often a replay looks for what another thread of the program may bring: for two seconds or so.
 _MOST_LOOKS: Final = 40
 
@@ -192,6 +198,10 @@ class TapeJournal(Journal):
         #: and whether what it appends there is being written again.
         self._rewritten: set[tuple[str, str]] = set()
         self.is_rewriting = False
+        #: Files whose text the tape has by now, or that the program has made; and the text that the program
+        #: is about to overwrite.
+        self._known_files: set[str] = set()
+        self._was: bytes | None = None
         self._is_live = False
         self._looks = 0
         self._is_whole = tape is None or tape.end is not None
@@ -274,6 +284,9 @@ class TapeJournal(Journal):
         return self.ending
 
     def at_once(self, kind: str, act: Callable[[], T], asked: Asked | None = None) -> T:
+        if kind == WRITE and self._copies and asked is not None:
+            asked = cache(asked)
+            act = self._knowing_what_was(act, asked)
         if kind not in (WRITE, SESSION) or not self.rules.rewrites:
             return super().at_once(kind, act, asked)
         acted = False
@@ -296,6 +309,29 @@ class TapeJournal(Journal):
             with suppress(OSError):
                 act()
         return value
+
+    def _knowing_what_was(self, act: Callable[[], T], asked: Asked) -> Callable[[], T]:
+        """Return what does the same, having noted the text that goes with it: a branch begins with that."""
+
+        def whole() -> T:
+            told: Any = asked()
+            path = overwritten(told)
+            if path is not None and path not in self._known_files:
+                self._was = self._text_of(path)
+            return act()
+
+        return whole
+
+    def _text_of(self, path: str) -> bytes | None:
+        """Return what is in a file, from the run's directory; None if that is no file, or too long."""
+        files, place = self._world.files, os.path.join(self.cwd, path)
+        try:
+            status = files.status(place)
+            return (
+                files.read_bytes(place) if S_ISREG(status.st_mode) and status.st_size <= _MOST_WAS else None
+            )
+        except (OSError, ValueError):
+            return None
 
     def _is_rewritten(self, asked: Json) -> bool:
         return _is_append(asked) and (asked[1], asked[2]) in self._rewritten
@@ -355,10 +391,22 @@ class TapeJournal(Journal):
         self, key: str, value: object, error: Exception | None, asked: Json
     ) -> tuple[dict[str, Json], Exception | None]:
         output, error = super()._written(key, value, error, asked)
+        if error is None and isinstance(asked, list) and kind_of(key) in (READ, WRITE):
+            self._know_file(asked, output)
         # Before the program has it: what it does with it then is masked in the same way.
         self.masking.learn_from_effect(key, output)
         self.calls_made += kind_of(key) == MODEL
         return output, error
+
+    def _know_file(self, asked: list[Any], output: dict[str, Json]) -> None:
+        """Take notice of an effect on a file: from now on the tape knows what is in there."""
+        was, self._was = self._was, None
+        if was is not None:
+            output["was"] = encode(was, utf8=True)
+        if asked[0] in ("read_text", "read_bytes"):
+            self._known_files.add(asked[1])
+        elif (path := overwritten(asked)) is not None:
+            self._known_files.add(path)
 
     def _came_to(self, step: Step) -> Any:
         try:
@@ -484,6 +532,18 @@ def is_decision(key: str) -> bool:
 def is_of_decisions(path: str) -> bool:
     """Return whether a path is that of a decision about trust, or of their directory (09 §12.1)."""
     return "/harn/trust/" in path
+
+
+def overwritten(asked: list[Any]) -> str | None:
+    """Return the file whose text goes with what is asked for; None where none does."""
+    method, path, *rest = asked
+    if method in ("rename", "copy"):
+        return str(rest[0])
+    adds = method in ("write_bytes", "write_text") and len(rest) > 1 and rest[1] is True
+    return path if method in _OVERWRITES and not adds else None
+
+
+_OVERWRITES = frozenset({"write_bytes", "write_text", "replace_text", "remove", "delete_file"})
 
 
 def _is_append(asked: Any) -> bool:

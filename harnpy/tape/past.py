@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harnpy.durable.journal import READ, WRITE
 from harnpy.durable.values import Unreadable, decode
 from harnpy.tape.description import kind_of
+from harnpy.tape.journal import overwritten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -66,6 +67,12 @@ class _Files:
         elif method in ("is_dir", "list_dir", "entries") and output.get("ok"):
             self.there.add(key)
 
+    def lose(self, asked: list[Json], output: dict[str, Json]) -> None:
+        """Take notice of the text that was overwritten, or deleted."""
+        path = overwritten(asked) if "was" in output else None
+        if path is not None and self.at(path) not in self.now:
+            self.first.setdefault(self.at(path), decode(output["was"]))
+
     def write(self, asked: list[Json]) -> None:
         """Take notice of what was written, moved or deleted."""
         method, key, rest = asked[0], self.at(asked[1]), asked[2:]
@@ -112,6 +119,7 @@ def undo(
         if kind_of(step.key) == READ:
             files.read(asked, output)
         elif kind_of(step.key) == WRITE and "ok" in output:
+            files.lose(asked, output)
             files.write(asked)
     _undo(files, overlay, cwd, set(kept))
     return files.first

@@ -92,7 +92,8 @@ class Redaction:
                 self.learn(value)
 
     def learn_from_effect(self, key: str, output: Mapping[str, Json]) -> None:
-        """Mask the keys in what the effect of that key has come to."""
+        """Mask the keys in what the effect of that key has come to, and in what it has overwritten."""
+        self._learn_from_record(output.get("was"))
         if key.rpartition(":")[2] in _TELLING:
             self._learn_from_record(output.get("ok"))
             self._learn_from_record(output.get("error"))

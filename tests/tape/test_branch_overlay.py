@@ -225,6 +225,10 @@ def seen(here: Path, source: str, at: int = 1) -> dict[str, bytes]:
         'write_file("log.txt", "y")',
         'ask("one"); copy_file("log.txt", "copy.txt"); append_file("copy.txt", "x")',
         'ask("one"); write_file("new.txt", "x"); delete_file("new.txt")',
+        'ask("one"); delete_file("log.txt")',
+        'ask("one"); write_file("log.txt", "other"); append_file("log.txt", "more")',
+        'write_file("new.txt", ask("one")); move_file("new.txt", "log.txt")',
+        'write_file("new.txt", ask("one")); copy_file("new.txt", "log.txt"); delete_file("new.txt")',
         'ask("one"); write_file_bytes("new.bin", bytes_from_hex("ff00ff"))',
     ],
 )
@@ -259,6 +263,21 @@ def test_a_directory_that_was_there_is_there(here: Path) -> None:
     made = Branch(tape, 1)
     assert made.files == {"full/kept.txt": b"kept"}
     assert made.output == "[]\n"
+
+
+def test_of_what_is_overwritten_the_tape_has_what_it_doesnt_know(here: Path) -> None:
+    (here / "log.txt").write_text("first\n")
+    (here / "long.txt").write_bytes(b"x" * ((1 << 20) + 1))
+    source = 'read_file("log.txt"); write_file("log.txt", "second"); write_file("log.txt", "third")\n'
+    tape, _ = record(here, ASK + source + 'write_file("long.txt", "short"); write_file("long.txt", "again")')
+    assert [
+        step.output for step in tape.steps if isinstance(step.output, dict) and "was" in step.output
+    ] == []
+    tape, _ = record(here, ASK + 'write_file("log.txt", "a"); write_file("log.txt", "b")', "other.tape")
+    found = [
+        step.output["was"] for step in tape.steps if isinstance(step.output, dict) and "was" in step.output
+    ]
+    assert found == [{"$utf8": "third"}]
 
 
 def test_a_directory_that_the_run_didnt_make_is_there(here: Path) -> None:
