@@ -112,8 +112,12 @@ class Branching(TapedWorld):
                 kept.add(self.overlay.key(self.program))
                 _check_program(real.files, changes)
             first = undo(tape.steps, self.overlay, cwd, kept)
-            given = {key: data for key in former.edits if (data := first.get(key)) is not None}
-            for key, data in {**given, **{each.key: each.data for each in edits}}.items():
+            given = {
+                key: data
+                for key in map(self.overlay.key, former.edits)
+                if (data := first.get(key)) is not None
+            }
+            for key, data in {**given, **{self.overlay.key(each.key): each.data for each in edits}}.items():
                 self.overlay.give(key, data)
         except BaseException:
             self.overlay.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os.path
 from dataclasses import replace
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.durable.journal import HUMAN, READ
 from harnpy.durable.recorded import READS, RecordedHttp, effect, is_secret
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from harnpy.tape.journal import TapeJournal
     from harnpy.world.connections import Settings
     from harnpy.world.files import Files
+
+
+#: The variables that other programs inherit in a replay, where there are none.
+_INHERITED: Final[Mapping[str, str]] = {"HARN_REPLAY": "1"}
 
 
 class TapedEnvironment:
@@ -54,8 +58,10 @@ class TapedEnvironment:
         return secret
 
     def all(self) -> Mapping[str, str]:
-        """Return what other programs inherit: in a replay, which starts none, nothing."""
-        found: Mapping[str, str] = {} if self._journal.is_closed else self._environment.all()
+        """Return what other programs inherit. A replay, which starts none, only tells that there is some:
+        a program that gets nothing reaches its database in another way.
+        """
+        found: Mapping[str, str] = _INHERITED if self._journal.is_closed else self._environment.all()
         return found
 
     def login_shell(self) -> str | None:

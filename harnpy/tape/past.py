@@ -8,6 +8,7 @@ still as the run left it is known, and what it was before often follows.
 from __future__ import annotations
 
 import os.path
+from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +18,7 @@ from harnpy.tape.description import kind_of
 from harnpy.tape.journal import overwritten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from harnpy.tape.overlay import Overlay
     from harnpy.workflow.engines.contract import Json, Step
@@ -39,8 +40,10 @@ class _Content(NamedTuple):
 class _Files:
     """What the files of a run held, as far as its tape tells. None: there is no such file."""
 
-    def __init__(self, cwd: str) -> None:
+    def __init__(self, cwd: str, key: Callable[[str], str]) -> None:
         self._cwd = cwd
+        #: Returns the one path of what a path leads to, through links.
+        self._key = cache(key)
         self.now: dict[str, _Content | None] = {}
         #: Files as they were at the start. None: there was none.
         self.first: dict[str, bytes | None] = {}
@@ -49,7 +52,7 @@ class _Files:
         self.there: set[str] = set()
 
     def at(self, path: str) -> str:
-        return os.path.normpath(os.path.join(self._cwd, path))
+        return self._key(os.path.join(self._cwd, path))
 
     def read(self, asked: list[Json], output: dict[str, Json]) -> None:
         """Take notice of what was read."""
@@ -110,7 +113,7 @@ def undo(
 
     Return what is known of files as they were then, by absolute path; None: there was none.
     """
-    files = _Files(cwd)
+    files = _Files(cwd, overlay.key)
     for step in steps:
         output = step.output
         asked = output.get("asked") if isinstance(output, dict) else None
@@ -121,7 +124,7 @@ def undo(
         elif kind_of(step.key) == WRITE and "ok" in output:
             files.lose(asked, output)
             files.write(asked)
-    _undo(files, overlay, cwd, set(kept))
+    _undo(files, overlay, overlay.key(cwd), {overlay.key(each) for each in kept})
     return files.first
 
 

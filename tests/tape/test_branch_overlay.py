@@ -280,6 +280,18 @@ def test_of_what_is_overwritten_the_tape_has_what_it_doesnt_know(here: Path) -> 
     assert found == [{"$utf8": "third"}]
 
 
+def test_what_was_written_through_links_isnt_seen(here: Path) -> None:
+    (here / "real").mkdir()
+    (here / "link").symlink_to("real")
+    (here / "target.txt").write_text("first")
+    (here / "name.txt").symlink_to("target.txt")
+    source = 'println(ask("one")); write_file("link/x", "x"); write_file("name.txt", "other")'
+    tape, _ = record(here, ASK + source)
+    code = program(here, 'println([read_file("target.txt"), read_file("name.txt"), file_exists("real/x")])')
+    assert Branch(tape, 1, Changes(code=code)).output == "[first, first, false]\n"
+    assert (here / "target.txt").read_text() == "other"
+
+
 def test_a_directory_that_the_run_didnt_make_is_there(here: Path) -> None:
     (here / "bare").mkdir()
     tape, _ = record(

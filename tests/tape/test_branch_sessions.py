@@ -292,3 +292,16 @@ def test_a_store_may_be_open_twice(here: Path) -> None:
     (here / "harn.toml").write_text(f'[event_log]\nstore = "{URL}"\n')
     tape, printed = record(here, TALK + 'event_log.emit("news", "said", {n: 1})\nask("last")\n')
     assert Branch(tape, 3).output == printed
+
+
+def test_sessions_in_a_database_are_forked_and_replayed(here: Path, postgres: str) -> None:
+    tape, printed = record(here, TALK.replace(URL, postgres))
+    outside = Outside()
+    Vm(world=Replaying(tape, outside)).run_recorded()
+    assert outside.output() == printed
+    made = Branch(tape, 2, Changes(message="changed"))
+    assert made.output == printed.replace("<two>", "<changed>")
+    with closing(open_store(postgres)) as found:
+        head = found.head(KIND, made.world.forks.sessions["talk"])
+    assert head is not None
+    assert (head.parent, head.fork_seq) == ("talk", 2)
