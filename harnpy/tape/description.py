@@ -126,6 +126,10 @@ def _said(kind: str, asked: Json) -> str:
         return f"{asked.get('model')}, {last_message(asked)}"
     if isinstance(asked, list) and kind == SESSION and len(asked) == 5:
         return f"{asked[2]}: {', '.join(str(event[0]) for event in asked[4])}"
+    if kind == READ and asked is None:
+        return "a store"
+    if kind == ID or (kind == PROCESS and isinstance(asked, list) and asked[0] == "run"):
+        return "" if kind == ID else in_words(asked[1:])
     if isinstance(asked, list) and asked and kind in (READ, WRITE):
         return " ".join(in_words(part) for part in asked[1:2]) or in_words(asked[0])
     return "" if asked is None else in_words(asked)

@@ -16,6 +16,7 @@ from harnpy.llm.request import Request
 from harnpy.tape import Tape
 from harnpy.tape.branch import branch
 from harnpy.tape.comparison import CUT_OFF, Comparison, compared
+from harnpy.tape.description import described
 from harnpy.tape.effects import calls_of, effects_of
 from harnpy.tape.tapes import LAYOUT, End, Header
 from harnpy.workflow.engines.contract import Job, Step
@@ -235,6 +236,13 @@ def test_calls_whose_replies_come_in_pieces() -> None:
     assert (streamed.number, streamed.ordinal, streamed.reply, streamed.seconds) == (3, 2, "a", 1.5)
     assert (failed.error, failed.said, failed.ordinal) == ("too much", "too much", 3)
     assert [each.call for each in effects_of(tape)] == [None, 1, 2, None, None, 3, None, 4]
+
+
+def test_what_effects_are_in_words() -> None:
+    assert described(("task_root/1:read", None)) == "reads a store"
+    assert described(("task_root/2:id", ["new"])) == "makes an id"
+    process = "task_root/3:process", ["run", ["sh", "-c", "ls -l"]]
+    assert described(process) == 'runs a process sh -c "ls -l"'
 
 
 def test_a_call_costs_on_the_tape_what_it_has_cost(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_a_module_that_is_new_or_gone_is_named(here: Path) -> None:
 def test_a_program_that_fails_now_says_with_what(here: Path) -> None:
     tape = recorded(here, 'exec("tool", "a")\nexec("tool", "b")\n')
     (here / "main.harn").write_text('exec("tool", "a")\nthrow "no more"\nexec("tool", "b")\n')
-    assert ": recorded was that it runs a process run tool b, and now it fails: " in differs(tape)
+    assert ": recorded was that it runs a process tool b, and now it fails: " in differs(tape)
     assert "no more" in differs(tape)
 
 
