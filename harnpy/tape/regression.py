@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from harnpy.durable.journal import HTTP, MODEL, PROCESS, SESSION, WRITE
 from harnpy.embedding import Vm
+from harnpy.formats.json import compact_json
 from harnpy.tape.description import kind_of
 from harnpy.tape.tapes import COMPLETED, EXITED, FAILED, End, TapeError, read_tape
 from harnpy.tape.vm import data_of
@@ -84,6 +85,8 @@ def failure_of(
     if now == known:
         return ""
     edited = f"; edited: {', '.join(vm.journal.edited)}" if vm.journal.edited else ""
+    if not vm.journal.has_begun:
+        return f"the program of {path} doesn't run any more: {now.error}{edited}"
     differs = f"recorded was that it {_told(known)}, now it {_told(now)}{edited}"
     return f"the program differs from {path} at its end: {differs}"
 
@@ -102,7 +105,7 @@ def end_of(run: Callable[[], Any]) -> End:
 
 def _told(end: End) -> str:
     if end.status == COMPLETED:
-        return f"returned {end.value!r}"
+        return f"returned {compact_json(end.value)}"
     return f"ended with status {end.value}" if end.status == EXITED else f"failed: {end.error}"
 
 

@@ -106,3 +106,14 @@ def test_the_statement_that_asks_may_have_called_others(tmp_path: Path) -> None:
         assert [line for *_, line, _, _ in run.state()["tasks"]["task_root"]] == [3, 5]
     finally:
         run.close()
+
+
+def test_what_failed_has_written_nothing(tmp_path: Path) -> None:
+    source = (
+        'write_file("a", "1")\ntry { move_file("none", "a") } catch (e) { println("no") }\nprintln("end")\n'
+    )
+    loop = Debugged(recorded(tmp_path, source))
+    loop.go_to("end")
+    effect, writing, _ = loop.engine.who_file("a")
+    assert (effect.asked[0], writing.place.rpartition(":")[2]) == ("write_bytes", "1")
+    loop.close()

@@ -213,7 +213,9 @@ class Commands:
         effect = find(_number(number.strip(), f"goto {what} N"))
         if effect is None:
             last = history.effects[-1:] if what == "effect" else [e for e in history.effects if e.call][-1:]
-            count = (last[0].number if what == "effect" else last[0].call) if last else "none"
+            if not last:
+                raise WrongInput(f"{history.tape.path} has no {what}s")
+            count = last[0].number if what == "effect" else last[0].call
             raise WrongInput(f"there is no {what} {number}: the last one of {history.tape.path} is {count}")
         engine.go_to(effect)
 
@@ -606,9 +608,11 @@ def _say_who(tape: Tape, wanted: str) -> int:
     engine.shows_output = False
     program.start()
     events.get()
-    engine.go_to("end")
-    events.get()
     try:
+        if not engine.has_begun:
+            raise UnknownPlace(f"the program of {tape.path} didn't begin, so it has written nothing")
+        engine.go_to("end")
+        events.get()
         call = None
         if wanted.split(None, 1)[0:1] not in (["file"], ["message"]):
             engine.stand(engine.history.step_back(engine.now, "task_root", None))

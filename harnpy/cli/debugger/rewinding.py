@@ -118,7 +118,7 @@ class TapeEngine(Engine):
         self._wanted: Effect | str | None = None
         #: Moments with a breakpoint that is looked at on the way; the last that stops; those before these.
         self._candidates: list[int] = []
-        self._found = 0
+        self._found, self._found_text = 0, ""
         self._earlier: list[int] = []
         self._tries = 0
         self._watch: _Watch | None = None
@@ -305,13 +305,14 @@ class TapeEngine(Engine):
 
     def _stop_at_breakpoint(self) -> Stop:
         point = self.breakpoints.at(*self.history.place(self.now))
-        return Stop("breakpoint", self._scheduler.current, "", point)
+        return Stop("breakpoint", self._scheduler.current, self._found_text, point)
 
     def _try_candidate(self, a: Activation, node: ast.Node) -> None:
         """Look whether a breakpoint holds here; behind the last of these, go back to the last that did."""
         point = self.breakpoints.at(a.unit, node.start)
-        if point is not None and self._holds(a, point)[0]:
-            self._found = self.now
+        holds, text = (False, "") if point is None else self._holds(a, point)
+        if holds:
+            self._found, self._found_text = self.now, text
         del self._candidates[0]
         if self._candidates:
             self._goal = self._candidates[0]
@@ -459,6 +460,9 @@ class TapeEngine(Engine):
         count from 1, as the session has them now. Raises UnknownPlace."""
         ids = self.ask(lambda: sessions_of(self.vm).ids())
         fit = [id for id in ids if id == session] or [id for id in ids if id.startswith(session)]
+        if len(fit) != 1 and not session:
+            some = f"{len(ids)} sessions are open: ask `who message {number} SESSION`"
+            raise UnknownPlace(some if ids else "no session is open")
         if len(fit) != 1:
             some = "no open session begins" if not fit else f"{len(fit)} open sessions begin"
             raise UnknownPlace(f"{some} with `{session}` (try `session`)")
@@ -495,6 +499,11 @@ class TapeEngine(Engine):
         stack = activations(self._scheduler, asking if asking.id() == task else self._task_of(task))
         found = self.history.last_of(stack[0].mark, None, self.now) if stack else None
         return found or self.now
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the program could be read and checked, and ran."""
+        return self._journal is not None and self._journal.has_begun
 
     def calls_so_far(self) -> int:
         """Return how many calls of models have ended."""
