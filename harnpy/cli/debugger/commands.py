@@ -232,10 +232,12 @@ class Commands:
 
     def _who(self, rest: str) -> None:
         engine, frame, task = self._recorded(), self._frame, self._task
-        self._say(who(engine, rest, self._calls[frame] if self._calls else None))
-        if task is not None:
-            self._look_at(engine.task_like(task))
-            self._frame = min(frame, max(len(self._calls) - 1, 0))
+        try:
+            self._say(who(engine, rest, self._calls[frame] if self._calls else None))
+        finally:  # it stands in another replay now
+            if task is not None:
+                self._look_at(engine.task_like(task))
+                self._frame = min(frame, max(len(self._calls) - 1, 0))
 
     def _quit(self, rest: str) -> None:
         self.done = True
@@ -504,7 +506,7 @@ class Terminal:
 
     def _converse(self) -> bool:
         """Take commands until the program goes on; False when the user leaves."""
-        while self._program.engine.is_stopped:
+        while self._program.engine.is_stopped and self._events.empty():
             line = self._read()
             if line is None:
                 return False

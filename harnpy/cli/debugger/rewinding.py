@@ -122,6 +122,8 @@ class TapeEngine(Engine):
         self._earlier: list[int] = []
         self._tries = 0
         self._watch: _Watch | None = None
+        #: Who waits for what that comes to.
+        self._waiting: Future[Writing] | None = None
 
     # --- in the program's thread: a replay --------------------------------------------------------
 
@@ -190,6 +192,8 @@ class TapeEngine(Engine):
             self._leave(Rewound())  # what runs here has caught the first one
         if self._ending:
             self._leave(Terminated())
+        if self._pausing.is_set():
+            self._give_up()
         if self._wanted is not None:
             if self._wanted == "end":
                 return
@@ -207,13 +211,21 @@ class TapeEngine(Engine):
             if due is not None:
                 self._block(due)
 
+    def _give_up(self) -> None:
+        """Stop on the way to somewhere: the person pauses."""
+        self._wanted = self._arrived = self._watch = None
+        self._candidates, self._earlier, self._is_quiet = [], [], False
+
     def _tell(self, stop: Stop) -> None:
         """It has stopped: because it was asked something, or where the face is to be told."""
         answer, self._answer = self._answer, None
         if answer is not None:
             answer()
-        else:
-            self._tell_face(stop)
+            return
+        self._tell_face(stop)
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting.set_exception(UnknownPlace("it was interrupted before that was found"))
 
     def _block(self, stop: Stop) -> None:
         try:
@@ -386,6 +398,7 @@ class TapeEngine(Engine):
 
     def pause(self) -> None:
         self._pausing.set()
+        self._goal = 0  # so the next statement looks
 
     def detach(self) -> None:
         self._is_detached = True
@@ -476,6 +489,7 @@ class TapeEngine(Engine):
         id = stop.task.id()
 
         def tell() -> None:
+            self._waiting = None
             try:
                 answer.set_result(result())
             except UnknownPlace as error:
@@ -486,7 +500,7 @@ class TapeEngine(Engine):
             return Stop(stop.reason, self._task_of(id), stop.text, stop.breakpoint)
 
         def go() -> bool:
-            self._watch = watch
+            self._watch, self._waiting = watch, answer
             self._aim(self.now, arrived)
             return True
 
