@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os.path
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from harnpy.tape.tapes import Tape
     from harnpy.world import World
 
+#: The beginning of what is said of a program that can't be read or isn't well-formed by now.
+DOES_NOT_RUN: Final = "the program of {} doesn't run any more"
 #: What is done outside, as it is counted for people: one, and several.
 _DONE = {
     MODEL: ("call of a model", "calls of models"),
@@ -86,7 +88,7 @@ def failure_of(
         return ""
     edited = f"; edited: {', '.join(vm.journal.edited)}" if vm.journal.edited else ""
     if not vm.journal.has_begun:
-        return f"the program of {path} doesn't run any more: {now.error}{edited}"
+        return f"{DOES_NOT_RUN.format(path)}: {now.error}{edited}"
     differs = f"recorded was that it {_told(known)}, now it {_told(now)}{edited}"
     return f"the program differs from {path} at its end: {differs}"
 
