@@ -276,3 +276,15 @@ def test_a_short_value_stays_and_its_replay_agrees(tmp_path: Path, monkeypatch: 
     warning = "warning: tape: the tape has the value of SERVICE_TOKEN, which is too short to be masked\n"
     assert outside.output() == f"{warning}true\nat /root\n"
     assert run(Replaying("run.tape", again), again).startswith("true\nat /root\n")
+
+
+def test_a_secret_in_the_arguments_of_a_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = """let secret = env("SERVICE_TOKEN")
+var tools = tool_registry()
+tools = tool_define(tools, "note", "notes", {parameters: {text: "string"}, handler: { a -> a.text }})
+llm_mock({text: "", tool_calls: [{name: "note", arguments: {text: secret}}]})
+llm_mock({text: "done"})
+let session = agent_session_open("day", {store: "sqlite:s.db"})
+agent_loop("go", "sys", {provider: "mock", tools: tools, tool_format: "native", session_id: session})
+"""
+    assert KEY not in told(Keeper(KEY), source, tmp_path, monkeypatch)
