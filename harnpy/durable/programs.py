@@ -26,7 +26,7 @@ from harnpy.formats.json import as_data
 from harnpy.session.stores import StoreSettings
 from harnpy.storage.opening import open_store
 from harnpy.vm.errors import ExitRequest, VmError
-from harnpy.vm.modules import Modules, find_module, surface_of
+from harnpy.vm.modules import Modules, expected_files, find_module, surface_of
 from harnpy.vm.values import EnumValue, display
 from harnpy.workflow.engines.contract import PROGRAM, Job
 from harnpy.workflow.engines.errors import RunError
@@ -34,7 +34,7 @@ from harnpy.world import World
 from harnpy.world.guarded import GuardedWorld
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from harnpy.llm.call import Models
     from harnpy.storage.contract import Store
@@ -81,6 +81,15 @@ def program_texts(files: Files, entry: str, source: str) -> dict[str, str]:
                 continue  # the program says so, where it imports it
             left.append(place.path)
     return texts
+
+
+def missing_modules(files: Files, texts: Mapping[str, str]) -> Iterator[str]:
+    """Yield where modules would be that a program imports, and that aren't there."""
+    for path, text in texts.items():
+        directory = os.path.dirname(path)
+        for wanted, *_ in surface_of(text).requests:
+            if find_module(files, wanted, directory) is None:
+                yield os.path.normpath(expected_files(wanted, directory))
 
 
 def run(

@@ -8,6 +8,7 @@ own.
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -152,7 +153,7 @@ class RecordedStream:
         self.version = expected_version + len(records)
 
     def _told(self, records: Sequence[Record], version: int) -> Json:
-        rows = [[row.type, told(row.data)] for row in self._rows(records)]
+        rows = [[row.type, told(_without_digest(row.data))] for row in self._rows(records)]
         return ["append", self.kind, self.name, version, rows]
 
     def _has(self, records: Sequence[Record], version: int) -> bool:
@@ -235,3 +236,12 @@ def _read(rows: Sequence[Any]) -> list[Row]:
 
 def _plain(head: Head | None) -> Head | None:
     return None if head is None else head._replace(data=dict(head.data))
+
+
+_DIGEST = re.compile(r'(?<=sha256:)[0-9a-f]{32,64}|(?<=:)[0-9a-f]{64}(?=")')
+
+
+def _without_digest(data: Any) -> Any:
+    """Return a row without digests: what they are of is there itself, and where a secret in that is masked, a
+    replay has another digest."""
+    return _DIGEST.sub("", data) if isinstance(data, str) else data

@@ -15,7 +15,7 @@ from harnpy.faults import TooLarge
 from harnpy.workflow.engines.contract import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from harnpy.tape.redaction import Redaction
     from harnpy.workflow.engines.contract import Job, Json
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: What returns the content of a file.
 _READERS = frozenset({"read_bytes", "read_text"})
 #: What returns something that changes with the content.
-_MEASURES = frozenset({"status", "modified"})
+_MEASURES = frozenset({"status", "modified", "exists", "is_file"})
 
 
 class Places(NamedTuple):
@@ -61,14 +61,18 @@ def _moved(path: str, source: str, target: str) -> str:
     return os.path.normpath(os.path.join(target, os.path.relpath(path, source)))
 
 
-def program_edits(job: Job, texts: Mapping[str, str], entry: str) -> list[str]:
+def program_edits(
+    job: Job, texts: Mapping[str, str], entry: str, is_there: Callable[[str], bool] = lambda path: False
+) -> list[str]:
     """Return which of a program's files differ from what was recorded, its entry first, each as
-    ``file:line``: the first line that differs. ``texts`` are those of now, by the paths of then."""
+    ``file:line``: the first line that differs. ``texts`` are those of now, by the paths of then. A file that
+    ``is_there``, and that nothing imports any more, isn't gone."""
     body = job.body
     cwd, then = body["cwd"], dict(body["files"])
     first = os.path.join(cwd, body["entry"])
     if entry != first:
         then[entry] = then.pop(first, "")
+    then = {path: text for path, text in then.items() if path in texts or not is_there(path)}
     order = sorted({*then, *texts}, key=lambda path: (path != entry, path))
     return [edit for path in order if (edit := _edit(_shown(path, cwd), then.get(path), texts.get(path)))]
 
@@ -104,13 +108,13 @@ class Reread(NamedTuple):
 
 
 def files_read(steps: Sequence[Step]) -> Iterator[str]:
-    """Yield the paths of the files whose content a run has read, and that it has not written itself, as the
-    run names them."""
+    """Yield the paths of the files whose content a run has read, or that weren't there to be read, and that
+    it has not written itself, as the run names them."""
     own = _written(steps)
     seen: set[str] = set()
     for step in steps:
         call = _call(step, READ)
-        if call is not None and call[0] in _READERS and "ok" in step.output and call[1] not in {*own, *seen}:
+        if call is not None and call[0] in _READERS and call[1] not in {*own, *seen}:
             seen.add(call[1])
             yield call[1]
 
@@ -118,7 +122,7 @@ def files_read(steps: Sequence[Step]) -> Iterator[str]:
 def reread(steps: Sequence[Step], files: Files, cwd: str, places: Places, redaction: Redaction) -> Reread:
     """Return the records as they would be had the files been then as they are now.
 
-    A file counts that is there and has another content. ``cwd`` is where the run was.
+    A file counts that is there and has another content, or wasn't there. ``cwd`` is where the run was.
     """
     changed: dict[str, str] = {}
     edits: list[str] = []
@@ -135,6 +139,10 @@ def reread(steps: Sequence[Step], files: Files, cwd: str, places: Places, redact
             continue
         text = now if isinstance(now, str) else now.decode("utf-8", "replace")
         redaction.learn_from(text)
+        if "ok" not in step.output:
+            changed[call[1]] = path
+            edits.append(f"{call[1]} (new)")
+            continue
         then = _text(step.output["ok"])
         if then is not None and redaction.text(text) != then:
             changed[call[1]] = path
@@ -150,7 +158,8 @@ def _renewed(step: Step, changed: Mapping[str, str], files: Files) -> Step:
     now = _again(files, call, changed[call[1]])
     if now is None:
         return step
-    return Step(step.key, {**step.output, "ok": encode(now, utf8=True)})
+    came = {name: value for name, value in step.output.items() if name != "error"}
+    return Step(step.key, {**came, "ok": encode(now, utf8=True)})
 
 
 def _again(files: Files, call: list[Any], path: str) -> Any:

@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 class Effect(NamedTuple):
     """An effect on the tape. ``number`` counts effects from 1; ``call`` counts calls of models, and is 0 for
-    other effects."""
+    other effects. ``has_failed``: an error came of it."""
 
     number: int
     key: str
     asked: Json
     call: int
+    has_failed: bool
 
 
 class Asking(NamedTuple):
@@ -61,9 +62,9 @@ class History:
                 continue
             if kind != OUTPUT:
                 calls += kind == MODEL
-                asked = step.output.get("asked") if isinstance(step.output, dict) else None
-                number = len(self.effects) + 1
-                self.effects.append(Effect(number, step.key, asked, calls if kind == MODEL else 0))
+                output = step.output if isinstance(step.output, dict) else {}
+                number, call = len(self.effects) + 1, calls if kind == MODEL else 0
+                self.effects.append(Effect(number, step.key, output.get("asked"), call, "error" in output))
             self._given.append(len(self.effects))
         # What each moment is, a column each.
         self._tasks, self._frames, self._places, self._steps = (array("L") for _ in range(4))
@@ -141,7 +142,7 @@ class History:
         cwd = self.tape.job.body["cwd"]
         wanted = os.path.normpath(os.path.join(cwd, path))
         for effect in reversed(self.effects_by(moment)):
-            if kind_of(effect.key) != WRITE or not isinstance(effect.asked, list):
+            if kind_of(effect.key) != WRITE or effect.has_failed or not isinstance(effect.asked, list):
                 continue
             of_two = effect.asked[0] in ("rename", "copy", "delete_file")
             paths = effect.asked[1:3] if of_two else effect.asked[1:2]

@@ -29,12 +29,14 @@ from harnpy.durable.journal import (
     Journal,
     NotDurable,
 )  # fmt: skip
-from harnpy.durable.values import decode, decode_error, encode
+from harnpy.durable.values import decode, decode_error, encode, told
 from harnpy.formats.manifest import VARIABLE as TRUST
 from harnpy.tape.description import described, difference, kind_of
 from harnpy.tape.digests import Digests
 from harnpy.tape.redaction import Redaction
 from harnpy.tape.tapes import TapeError
+from harnpy.vm.errors import ExitRequest
+from harnpy.vm.run.backtrace import harn_frames
 from harnpy.vm.run.scheduler import places_in_program
 from harnpy.workflow.engines.contract import Step
 
@@ -203,6 +205,7 @@ class TapeJournal(Journal):
         self._known_files: set[str] = set()
         self._was: bytes | None = None
         self._is_live = False
+        self._is_at_end = False
         self._looks = 0
         self._is_whole = tape is None or tape.end is not None
 
@@ -277,6 +280,11 @@ class TapeJournal(Journal):
         """Have a fact on the tape that is made which the program doesn't ask for."""
         if self._copies:
             self._hold(Step(f"{name}:{ENV}", {"ok": value}))
+
+    def warn(self, message: str) -> None:
+        """Warn the person who records, if the program is on a tape that is made."""
+        if self._copies:
+            self._world.warn("tape", message)
 
     def refuse(self, error: TapeError) -> Ending:
         """Return the end of a program that can't go on as it should, to be raised."""
@@ -358,6 +366,10 @@ class TapeJournal(Journal):
         self._thread = get_ident()  # a Vm may run elsewhere than where it was made
         if self._copies:
             self._held += [step for step in self._run.recorded if step.key.endswith(f":{ENV}")]
+
+    def end(self) -> None:
+        self._is_at_end = True
+        super().end()
 
     def leave(self) -> None:
         """Record what a program has looked up that didn't begin: it is none, or can't be compiled."""
@@ -444,6 +456,9 @@ class TapeJournal(Journal):
         return self.rules.remakes or (not self.rules.compares and step.key.endswith(_OF_MODELS))
 
     def _part(self, asked: str, task: Task | None, step: Step, wanted: Json = None) -> None:
+        if kind_of(step.key) == OUTPUT:  # of the records that it isn't, nothing but a sum is known
+            printed = "".join(self._as_recorded(text) for _, text in self._printed)
+            asked, wanted = step.key if printed else "", told(printed)
         parted = self._parted((asked, wanted) if asked else None, step, task)
         if not self.rules.may_part:
             raise parted
@@ -464,10 +479,20 @@ class TapeJournal(Journal):
                 f"{self.tape} was cut off after effect {number - 1}: the program goes on{place}"
             )
         else:
-            failure = str(sys.exc_info()[1] or "") if asked is None else ""
+            failure = self._failure(sys.exc_info()[1]) if asked is None and self._is_at_end else ""
             error = TapeDiverged(self.tape, number, place, asked, recorded, self.edited, failure)
         self.ending, self.is_over = Ending(error), True
         return self.ending
+
+    def _failure(self, error: BaseException | None) -> str:
+        """Return how the program ends early by what is raised."""
+        if error is None:
+            return ""
+        if isinstance(error, ExitRequest):
+            return f"ends with status {error.code}"
+        frames = harn_frames(error.__traceback__)
+        at = f" at {frames[0].unit.file}:{frames[0].line}:{frames[0].column}" if frames else ""
+        return f"fails{at}: {error}"
 
     def place(self, task: Task | None) -> str:
         """Return where a task of the program is, " at file:line:column": in a file of the program's own if it

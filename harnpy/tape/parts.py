@@ -14,7 +14,7 @@ from harnpy.durable.journal import HUMAN, READ
 from harnpy.durable.recorded import READS, RecordedHttp, effect, is_secret
 from harnpy.formats.secrets.names import is_secret_name
 from harnpy.tape.journal import is_of_decisions
-from harnpy.tape.redaction import HIDDEN
+from harnpy.tape.redaction import HIDDEN, LEAST
 from harnpy.world.files import private_files
 from harnpy.world.host import People
 
@@ -45,6 +45,9 @@ class TapedEnvironment:
         def look() -> str | None:
             value: str | None = environment.get(name)
             if not value or not (is_secret_name(name) or is_secret(name, value)):
+                return value
+            if len(value) < LEAST:
+                self._journal.warn(f"the tape has the value of {name}, which is too short to be masked")
                 return value
             self._journal.masking.learn(value)
             self._journal.masking.learn_from(value)

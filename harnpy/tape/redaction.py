@@ -29,7 +29,8 @@ HIDDEN: Final = "<not on the tape>"
 _ENCODED_MASKS: Final = (quote(HIDDEN, safe=""), quote_plus(HIDDEN))
 _ENCODED_MASK: Final = HIDDEN.split(" ", 1)[0].replace("<", "%3C")
 #: Shorter values occur by chance.
-_LEAST: Final = 6
+LEAST: Final = 6
+_BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 #: The password in a URL, which isn't put together from parts.
 _IN_URL = re.compile(r"""://[^\s/:@?#"'<>]*:([^\s/:@?#"'<>${}]{3,400})@""")
 #: A setting: its name and its value.
@@ -49,13 +50,15 @@ class Redaction:
         self._known: set[str] = set()
         self._texts: list[str] = []
         self._bytes: list[bytes] = []
+        #: What base64 of something has in it that has a known value in it.
+        self._base64: list[str] = []
         self._written: list[bytes] = []
 
     # --- what is known -----------------------------------------------------------------------------
 
     def learn(self, value: str | None) -> None:
         """Mask this value from now on."""
-        if not value or len(value) < _LEAST or value in self._known or value in HIDDEN or HIDDEN in value:
+        if not value or len(value) < LEAST or value in self._known or value in HIDDEN or HIDDEN in value:
             return
         with self._lock:
             self._add(value)
@@ -64,7 +67,8 @@ class Redaction:
         self._known.add(value)
         self._texts = sorted({*self._texts, *_forms(value)}, key=lambda form: (-len(form), form))
         self._bytes = [form.encode("utf-8", "surrogatepass") for form in self._texts]
-        written = {json.dumps(form, ensure_ascii=False)[1:-1] for form in self._texts}
+        self._base64 = sorted({*self._base64, *_in_base64(value)})
+        written = {json.dumps(form, ensure_ascii=False)[1:-1] for form in (*self._texts, *self._base64)}
         self._written = [form.encode("utf-8", "replace") for form in written]
 
     def learn_variables(self, variables: Mapping[str, str]) -> None:
@@ -126,6 +130,9 @@ class Redaction:
         if _ENCODED_MASK in text:
             for encoded in _ENCODED_MASKS:
                 text = text.replace(encoded, HIDDEN)
+        for part in (*self._base64, *_BASE64_MASKS):
+            if part in text:
+                text = _without_base64(text, part)
         return text
 
     def data(self, data: bytes) -> bytes:
@@ -136,6 +143,9 @@ class Redaction:
         if _ENCODED_MASK.encode() in data:
             for encoded in _ENCODED_MASKS:
                 data = data.replace(encoded.encode(), HIDDEN.encode())
+        for part in (*self._base64, *_BASE64_MASKS):
+            if part.encode() in data:
+                data = _without_base64(data.decode("latin-1"), part).encode("latin-1")
         return data
 
     def concerns(self, line: bytes) -> bool:
@@ -185,6 +195,35 @@ def _forms(value: str) -> Iterator[str]:
     yield quote(value, safe="", errors="replace")
     yield quote(value, errors="replace")
     yield quote_plus(value, errors="replace")
+
+
+def _in_base64(value: str) -> Iterator[str]:
+    """Yield what base64 has in it wherever the value stands in what is encoded: a character of it is of six
+    bits, so there are three ways, and at both ends one that has bits of something else."""
+    data = value.encode("utf-8", "surrogatepass")
+    for before in range(3):
+        bits = 8 * before
+        first, last = -(-bits // 6), (bits + 8 * len(data)) // 6
+        part = b64encode(bytes(before) + data).decode("ascii")[first:last]
+        yield part
+        yield part.replace("+", "-").replace("/", "_")
+
+
+_BASE64_MASKS: Final = tuple(dict.fromkeys(_in_base64(HIDDEN)))
+
+
+def _without_base64(text: str, part: str) -> str:
+    """Return ``text`` with `HIDDEN` in the place of what is base64 and has that part in it."""
+    pieces, done = [], 0
+    while (start := text.find(part, done)) >= 0:
+        end = start + len(part)
+        while start > done and text[start - 1] in _BASE64:
+            start -= 1
+        while end < len(text) and text[end] in _BASE64:
+            end += 1
+        pieces += [text[done:start], HIDDEN]
+        done = end + len(text[end : end + 2]) - len(text[end : end + 2].lstrip("="))
+    return "".join([*pieces, text[done:]])
 
 
 def _mask_of(form: str) -> str:

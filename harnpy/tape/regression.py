@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os.path
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
 from harnpy.durable.journal import HTTP, MODEL, PROCESS, SESSION, WRITE
 from harnpy.embedding import Vm
+from harnpy.formats.json import compact_json
 from harnpy.tape.description import kind_of
 from harnpy.tape.tapes import COMPLETED, EXITED, FAILED, End, TapeError, read_tape
 from harnpy.tape.vm import data_of
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from harnpy.tape.tapes import Tape
     from harnpy.world import World
 
+#: The beginning of what is said of a program that can't be read or isn't well-formed by now.
+DOES_NOT_RUN: Final = "the program of {} doesn't run any more"
 #: What is done outside, as it is counted for people: one, and several.
 _DONE = {
     MODEL: ("call of a model", "calls of models"),
@@ -84,6 +87,8 @@ def failure_of(
     if now == known:
         return ""
     edited = f"; edited: {', '.join(vm.journal.edited)}" if vm.journal.edited else ""
+    if not vm.journal.has_begun:
+        return f"{DOES_NOT_RUN.format(path)}: {now.error}{edited}"
     differs = f"recorded was that it {_told(known)}, now it {_told(now)}{edited}"
     return f"the program differs from {path} at its end: {differs}"
 
@@ -102,7 +107,7 @@ def end_of(run: Callable[[], Any]) -> End:
 
 def _told(end: End) -> str:
     if end.status == COMPLETED:
-        return f"returned {end.value!r}"
+        return f"returned {compact_json(end.value)}"
     return f"ended with status {end.value}" if end.status == EXITED else f"failed: {end.error}"
 
 

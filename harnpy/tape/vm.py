@@ -33,7 +33,7 @@ from harnpy.vm.limits import Limits, Meter
 from harnpy.workflow.engines.contract import PROGRAM, Job
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harnpy.llm.call import Models
     from harnpy.llm.configuration.known_providers import ProviderConfig
@@ -73,6 +73,8 @@ class TapedVm(RecordedVm):
         self._has_run = False
         #: Files that the program reads and that were edited since, as ``file:line``.
         self._edited: list[str] = []
+        #: Whether a file of the recorded program is still there, by its path of then.
+        self._is_there: Callable[[str], bool] = lambda path: False
         cwd = real.files.cwd() if world.tape is None else world.tape.job.body["cwd"]
         journal.cwd = cwd
         recorded = RecordedWorld(real, journal, cwd, _PARTS)
@@ -111,6 +113,7 @@ class TapedVm(RecordedVm):
         place = os.path.join(files.cwd(), path)
         source = files.read_text(place, "replace")
         moved = places(tape.job, place)
+        self._is_there = lambda path: files.is_file(moved.now(path))
         texts = {moved.then(each): text for each, text in program_texts(files, place, source).items()}
         if self._taped.reads_anew:
             found = reread(tape.steps, files, self._cwd, moved, self.journal.masking)
@@ -167,7 +170,8 @@ class TapedVm(RecordedVm):
         self._learn_secrets_of(texts, args)
         if self._taped.tape is not None:
             masked = {path: self.journal.masking.text(text) for path, text in texts.items()}
-            edits = program_edits(self._taped.tape.job, masked, os.path.join(self._cwd, file))
+            entry_now = os.path.join(self._cwd, file)
+            edits = program_edits(self._taped.tape.job, masked, entry_now, self._is_there)
             self.journal.edited = [*edits, *self._edited]
         writer = self._taped.writer
         if writer is not None:

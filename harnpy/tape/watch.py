@@ -11,7 +11,7 @@ import os.path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.durable.journal import ENV, MODEL, PIECE
-from harnpy.durable.programs import program_texts
+from harnpy.durable.programs import missing_modules, program_texts
 from harnpy.durable.values import Unreadable, decode
 from harnpy.llm.reply import Reply
 from harnpy.tape.description import kind_of, task_of
@@ -131,12 +131,13 @@ def _outcome(step: Step) -> Any:
 
 
 def watched_files(file: str, tape: str, world: World | None = None) -> set[str]:
-    """Return the paths of the files that a program depends on: its own, and those that it has read in the run
-    on a tape, if there is one."""
+    """Return the paths of the files that a program depends on: its own, also modules that aren't there yet,
+    and those that it has read, or wanted to read, in the run on a tape, if there is one."""
     files = (World() if world is None else world).files
     entry = os.path.join(files.cwd(), file)
     try:
-        found = set(program_texts(files, entry, files.read_text(entry, "replace")))
+        texts = program_texts(files, entry, files.read_text(entry, "replace"))
+        found = {*texts, *missing_modules(files, texts)}
     except OSError:
         found = {entry}
     if is_tape(tape):

@@ -133,7 +133,7 @@ def test_effects_more_and_fewer(tmp_path: Path) -> None:
     found = both(tmp_path, SOURCE, more)
     assert found.parted is not None
     assert (found.parted.a, found.parted.place) == (None, "main.harn:8:1")
-    assert found.parted.words.startswith("the recorded run has ended there, and now it writes out.txt")
+    assert found.parted.words.startswith("the recorded run has ended there, and now it deletes out.txt")
     assert [(file.path, file.change) for file in found.files] == [("out.txt", "changed"), ("new", "added")]
     back = compared(tmp_path / "b.tape", tmp_path / "a.tape", prepare=provided)
     assert back.parted is not None

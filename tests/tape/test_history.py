@@ -106,3 +106,33 @@ def test_the_statement_that_asks_may_have_called_others(tmp_path: Path) -> None:
         assert [line for *_, line, _, _ in run.state()["tasks"]["task_root"]] == [3, 5]
     finally:
         run.close()
+
+
+def test_what_failed_has_written_nothing(tmp_path: Path) -> None:
+    source = (
+        'write_file("a", "1")\ntry { move_file("none", "a") } catch (e) { println("no") }\nprintln("end")\n'
+    )
+    loop = Debugged(recorded(tmp_path, source))
+    loop.go_to("end")
+    effect, writing, _ = loop.engine.who_file("a")
+    assert (effect.asked[0], writing.place.rpartition(":")[2]) == ("write_bytes", "1")
+    loop.close()
+
+
+def test_a_pause_stops_on_the_way(loop: Debugged) -> None:
+    loop.engine.pause()
+    assert loop.go_to("end").reason == "pause"
+    assert loop.now == 2
+    loop.until(900)
+    loop.engine.breakpoints.add(str(loop.engine.entry), 3, "n < 0")
+    loop.engine.pause()
+    assert loop.back().reason == "pause"
+    loop.go_to("end")
+    assert loop.is_at_end
+    loop.back(into)
+    (call,) = loop.engine.calls(loop.stop.task)
+    loop.engine.pause()
+    with pytest.raises(UnknownPlace, match="it was interrupted before that was found"):
+        loop.engine.who_variable(call, "n")
+    assert loop._come().reason == "pause"
+    assert loop.engine.who_variable(call, "n").after == "1500"

@@ -199,7 +199,7 @@ def test_a_process_that_is_talked_to(tmp_path: Path) -> None:
     assert "I have had enough" in printed
     assert outside.happened.count("process") == 2
     assert replayed(tape) == printed
-    with pytest.raises(TapeDiverged, match=r"at effect \d+: recorded was that it sends write .*count"):
+    with pytest.raises(TapeDiverged, match=r"at effect \d+: recorded was that it sends .*count"):
         Vm(Replaying(tape, Outside(is_there=False))).run_source(STDIO.replace('"count", {}', '"recount", {}'))
 
 

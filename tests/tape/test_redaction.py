@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode, urlsafe_b64encode
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -233,6 +234,11 @@ def test_a_key_in_the_programs_text_is_masked(tmp_path: Path, monkeypatch: pytes
         ("p&ss wörd", "?key=p%26ss%20w%C3%B6rd", f"?key={HIDDEN}"),
         ("p&ss wörd", "?key=p%26ss+w%C3%B6rd", f"?key={HIDDEN}"),
         ("short", "short", "short"),
+        ("sixsix", "a: c2l4c2l4 b", f"a: {HIDDEN} b"),
+        ("p&ss wörd", b64encode("p&ss wörd".encode()).decode(), HIDDEN),
+        ("p&ss wörd", f"Basic {b64encode('me:p&ss wörd'.encode()).decode()}, x", f"Basic {HIDDEN}, x"),
+        ("p?>ss wörd", f"x {urlsafe_b64encode('ann:p?>ss wörd!'.encode()).decode()} y", f"x {HIDDEN} y"),
+        ("x", f"Basic {b64encode(f'me:{HIDDEN}'.encode()).decode()}", f"Basic {HIDDEN}"),
         ("x", "?key=%3Cnot%20on%20the%20tape%3E", f"?key={HIDDEN}"),
     ],
 )
@@ -251,3 +257,34 @@ def test_what_is_written_stays_readable() -> None:
     assert redaction.record({"type": "harnpy.llm.reply", "message": "harnpy.llm.reply"}) == {
         "type": "harnpy.llm.reply", "message": HIDDEN,
     }  # fmt: skip
+
+
+def test_base64_of_a_secret_is_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = """let secret = env("SERVICE_TOKEN")
+for user in ["", "a:", "ab:", "abc:"] { println(base64_encode(user + secret + "!")) }
+write_file("out.txt", base64_encode(secret))
+"""
+    tape = told(Keeper(KEY), source, tmp_path, monkeypatch)
+    assert b64encode(KEY.encode()).decode()[:-4] not in tape
+
+
+def test_a_short_value_stays_and_its_replay_agrees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    outside, again = Keeper("root"), Keeper("another")
+    vm: Any = Vm(Recording("run.tape", outside))
+    vm.run_source('println(env("SERVICE_TOKEN") == "root")\nprintln("at /root")\n', file="main.harn")
+    warning = "warning: tape: the tape has the value of SERVICE_TOKEN, which is too short to be masked\n"
+    assert outside.output() == f"{warning}true\nat /root\n"
+    assert run(Replaying("run.tape", again), again).startswith("true\nat /root\n")
+
+
+def test_a_secret_in_the_arguments_of_a_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = """let secret = env("SERVICE_TOKEN")
+var tools = tool_registry()
+tools = tool_define(tools, "note", "notes", {parameters: {text: "string"}, handler: { a -> a.text }})
+llm_mock({text: "", tool_calls: [{name: "note", arguments: {text: secret}}]})
+llm_mock({text: "done"})
+let session = agent_session_open("day", {store: "sqlite:s.db"})
+agent_loop("go", "sys", {provider: "mock", tools: tools, tool_format: "native", session_id: session})
+"""
+    assert KEY not in told(Keeper(KEY), source, tmp_path, monkeypatch)

@@ -52,6 +52,26 @@ def test_a_difference_fails_with_what_was_edited(project: Path, harnpy: Command)
     assert (count["failed"], count["total"]) == (1, 1)
 
 
+def test_a_program_that_does_not_run_any_more_fails(project: Path, harnpy: Command) -> None:
+    (project / "main.harn").write_text(f"let x = ((\n{TEXT}")
+    said = "the program of tests/first.tape doesn't run any more: "
+    assert said in harnpy("test", "--tape").stdout
+    before = (project / "tests" / "first.tape").read_bytes()
+    assert harnpy("test", "--tape", "--update", "--yes").returncode == 1
+    assert (project / "tests" / "first.tape").read_bytes() == before
+    (project / "main.harn").write_text(TEXT.replace("return 0", "return {ok: true}"))
+    said = 'at its end: recorded was that it returned 0, now it returned {"ok":true}'
+    assert said in harnpy("test", "--tape").stdout
+
+
+def test_what_is_recorded_anew_prints_beside_the_json(project: Path, harnpy: Command) -> None:
+    (project / "prompt.txt").write_text("be kind")
+    done = harnpy("test", "--tape", "--update", "--yes", "--json")
+    result, _ = map(json.loads, done.stdout.splitlines())
+    assert (result["status"], done.returncode) == ("pass", 0)
+    assert "\nhi\n" in done.stderr
+
+
 def test_an_edited_prompt_fails(project: Path, harnpy: Command) -> None:
     (project / "prompt.txt").write_text("be kind")
     done = harnpy("test", "--tape")

@@ -165,6 +165,21 @@ def test_the_files_that_are_watched(watched: Watched) -> None:
     assert names == {"main.harn", "lib.harn", "prompt.txt"}
 
 
+def test_what_is_not_there_yet_is_watched(watched: Watched) -> None:
+    watched.save('import {one} from "lib"\nprintln(one())\nprintln(read_file("later.txt"))\n')
+    watched.run()
+    names = {"main.harn", "lib.harn"}
+    assert {Path(path).name for path in watched_files("main.harn", "run.tape")} == names
+    (watched.directory / "lib.harn").write_text("pub fn one() { return 1 }\n")
+    watched.run()
+    assert "later.txt" in str(watched.failure)
+    assert {Path(path).name for path in watched_files("main.harn", "run.tape")} == {*names, "later.txt"}
+    (watched.directory / "later.txt").write_text("now")
+    assert watched.run() == "1\nnow\n"
+    (watched.directory / "lib.harn").unlink()  # as an editor does for a moment
+    assert {Path(path).name for path in watched_files("main.harn", "run.tape")} == {*names, "later.txt"}
+
+
 def test_what_is_no_tape_stays(watched: Watched) -> None:
     (watched.directory / "run.tape").write_text("mine")
     with pytest.raises(TapeError, match="is there already, and isn't a tape"):

@@ -245,10 +245,11 @@ def watch(file: str, args: tuple[str, ...], once: bool, path: str | None) -> int
     with TemporaryDirectory(prefix="harnpy-") if path is None else nullcontext("") as directory:
         tape = os.path.join(directory, "watch.tape") if path is None else path
         files = watched_files(file, tape)
+        was_there = os.path.exists(file)
         while True:
             before = stamps_of(files)
             status = _watched(file, args, tape)
-            if once or not os.path.exists(file):
+            if once or not was_there:  # some editors have a file gone while they save it
                 return status
             files = watched_files(file, tape)
             # What was saved during the run has changed since.

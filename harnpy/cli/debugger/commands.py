@@ -213,7 +213,9 @@ class Commands:
         effect = find(_number(number.strip(), f"goto {what} N"))
         if effect is None:
             last = history.effects[-1:] if what == "effect" else [e for e in history.effects if e.call][-1:]
-            count = (last[0].number if what == "effect" else last[0].call) if last else "none"
+            if not last:
+                raise WrongInput(f"{history.tape.path} has no {what}s")
+            count = last[0].number if what == "effect" else last[0].call
             raise WrongInput(f"there is no {what} {number}: the last one of {history.tape.path} is {count}")
         engine.go_to(effect)
 
@@ -230,10 +232,12 @@ class Commands:
 
     def _who(self, rest: str) -> None:
         engine, frame, task = self._recorded(), self._frame, self._task
-        self._say(who(engine, rest, self._calls[frame] if self._calls else None))
-        if task is not None:
-            self._look_at(engine.task_like(task))
-            self._frame = min(frame, max(len(self._calls) - 1, 0))
+        try:
+            self._say(who(engine, rest, self._calls[frame] if self._calls else None))
+        finally:  # it stands in another replay now
+            if task is not None:
+                self._look_at(engine.task_like(task))
+                self._frame = min(frame, max(len(self._calls) - 1, 0))
 
     def _quit(self, rest: str) -> None:
         self.done = True
@@ -502,7 +506,7 @@ class Terminal:
 
     def _converse(self) -> bool:
         """Take commands until the program goes on; False when the user leaves."""
-        while self._program.engine.is_stopped:
+        while self._program.engine.is_stopped and self._events.empty():
             line = self._read()
             if line is None:
                 return False
@@ -606,9 +610,11 @@ def _say_who(tape: Tape, wanted: str) -> int:
     engine.shows_output = False
     program.start()
     events.get()
-    engine.go_to("end")
-    events.get()
     try:
+        if not engine.has_begun:
+            raise UnknownPlace(f"the program of {tape.path} didn't begin, so it has written nothing")
+        engine.go_to("end")
+        events.get()
         call = None
         if wanted.split(None, 1)[0:1] not in (["file"], ["message"]):
             engine.stand(engine.history.step_back(engine.now, "task_root", None))

@@ -118,10 +118,12 @@ class TapeEngine(Engine):
         self._wanted: Effect | str | None = None
         #: Moments with a breakpoint that is looked at on the way; the last that stops; those before these.
         self._candidates: list[int] = []
-        self._found = 0
+        self._found, self._found_text = 0, ""
         self._earlier: list[int] = []
         self._tries = 0
         self._watch: _Watch | None = None
+        #: Who waits for what that comes to.
+        self._waiting: Future[Writing] | None = None
 
     # --- in the program's thread: a replay --------------------------------------------------------
 
@@ -190,6 +192,8 @@ class TapeEngine(Engine):
             self._leave(Rewound())  # what runs here has caught the first one
         if self._ending:
             self._leave(Terminated())
+        if self._pausing.is_set():
+            self._give_up()
         if self._wanted is not None:
             if self._wanted == "end":
                 return
@@ -207,13 +211,21 @@ class TapeEngine(Engine):
             if due is not None:
                 self._block(due)
 
+    def _give_up(self) -> None:
+        """Stop on the way to somewhere: the person pauses."""
+        self._wanted = self._arrived = self._watch = None
+        self._candidates, self._earlier, self._is_quiet = [], [], False
+
     def _tell(self, stop: Stop) -> None:
         """It has stopped: because it was asked something, or where the face is to be told."""
         answer, self._answer = self._answer, None
         if answer is not None:
             answer()
-        else:
-            self._tell_face(stop)
+            return
+        self._tell_face(stop)
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting.set_exception(UnknownPlace("it was interrupted before that was found"))
 
     def _block(self, stop: Stop) -> None:
         try:
@@ -305,13 +317,14 @@ class TapeEngine(Engine):
 
     def _stop_at_breakpoint(self) -> Stop:
         point = self.breakpoints.at(*self.history.place(self.now))
-        return Stop("breakpoint", self._scheduler.current, "", point)
+        return Stop("breakpoint", self._scheduler.current, self._found_text, point)
 
     def _try_candidate(self, a: Activation, node: ast.Node) -> None:
         """Look whether a breakpoint holds here; behind the last of these, go back to the last that did."""
         point = self.breakpoints.at(a.unit, node.start)
-        if point is not None and self._holds(a, point)[0]:
-            self._found = self.now
+        holds, text = (False, "") if point is None else self._holds(a, point)
+        if holds:
+            self._found, self._found_text = self.now, text
         del self._candidates[0]
         if self._candidates:
             self._goal = self._candidates[0]
@@ -385,6 +398,7 @@ class TapeEngine(Engine):
 
     def pause(self) -> None:
         self._pausing.set()
+        self._goal = 0  # so the next statement looks
 
     def detach(self) -> None:
         self._is_detached = True
@@ -459,6 +473,9 @@ class TapeEngine(Engine):
         count from 1, as the session has them now. Raises UnknownPlace."""
         ids = self.ask(lambda: sessions_of(self.vm).ids())
         fit = [id for id in ids if id == session] or [id for id in ids if id.startswith(session)]
+        if len(fit) != 1 and not session:
+            some = f"{len(ids)} sessions are open: ask `who message {number} SESSION`"
+            raise UnknownPlace(some if ids else "no session is open")
         if len(fit) != 1:
             some = "no open session begins" if not fit else f"{len(fit)} open sessions begin"
             raise UnknownPlace(f"{some} with `{session}` (try `session`)")
@@ -472,6 +489,7 @@ class TapeEngine(Engine):
         id = stop.task.id()
 
         def tell() -> None:
+            self._waiting = None
             try:
                 answer.set_result(result())
             except UnknownPlace as error:
@@ -482,7 +500,7 @@ class TapeEngine(Engine):
             return Stop(stop.reason, self._task_of(id), stop.text, stop.breakpoint)
 
         def go() -> bool:
-            self._watch = watch
+            self._watch, self._waiting = watch, answer
             self._aim(self.now, arrived)
             return True
 
@@ -495,6 +513,11 @@ class TapeEngine(Engine):
         stack = activations(self._scheduler, asking if asking.id() == task else self._task_of(task))
         found = self.history.last_of(stack[0].mark, None, self.now) if stack else None
         return found or self.now
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the program could be read and checked, and ran."""
+        return self._journal is not None and self._journal.has_begun
 
     def calls_so_far(self) -> int:
         """Return how many calls of models have ended."""

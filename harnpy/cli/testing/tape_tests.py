@@ -18,7 +18,7 @@ from harnpy.cli.testing.sandbox import TimedOut, time_limit
 from harnpy.cli.testing.test_results import Result
 from harnpy.cli.testing.user_tests import Options, say_result, say_summary
 from harnpy.tape import Recording, TapeError, read_tape
-from harnpy.tape.regression import done_live, failure_of, program_of
+from harnpy.tape.regression import DOES_NOT_RUN, done_live, failure_of, program_of
 from harnpy.tape.worlds import TapedWorld
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
@@ -49,7 +49,7 @@ def run(paths: Sequence[Path], options: Options, *, record: Run | None, agrees: 
             result = _result(tape, options.timeout_ms)
             if result.status == "fail" and record is not None:
                 line.clear()
-                result = _updated(tape, result, record, agrees)
+                result = _updated(tape, result, record, agrees, options.json)
             results.append(result)
             line.clear()
             say_result(result, options)
@@ -87,14 +87,15 @@ def _prepared(vm: Vm, program: str) -> None:
     bind_project(vm, program)
 
 
-def _updated(path: Path, result: Result, record: Run, agrees: bool) -> Result:
-    """Show how a tape differs, and record it anew where that is wanted; return its result then."""
+def _updated(path: Path, result: Result, record: Run, agrees: bool, as_json: bool) -> Result:
+    """Show how a tape differs, and record it anew where that is wanted; return its result then. A tape whose
+    program doesn't run stays."""
     try:
         tape = read_tape(str(path))
     except TapeError:
         return result
     program = program_of(tape, os.getcwd())
-    if program is None:
+    if program is None or result.detail.startswith(DOES_NOT_RUN.format(path)):
         return result
     complain(one_line(f"{path}: {result.detail}"))
     entry = os.path.relpath(program)
@@ -103,7 +104,9 @@ def _updated(path: Path, result: Result, record: Run, agrees: bool) -> Result:
         return result
     begun = perf_counter()
     args = tape.job.body["args"]
-    record(Recording(str(path)), entry, lambda vm: vm.run_file(entry, args=args))
+    # Where results are JSON, nothing else is on stdout.
+    real = World(streams=RealStreams(sys.stderr.write, sys.stderr.write)) if as_json else None
+    record(Recording(str(path), real), entry, lambda vm: vm.run_file(entry, args=args))
     sys.stdout.flush()
     ms = (perf_counter() - begun) * 1000
     return Result(path.name, "pass", ms, "recorded anew", file=str(path))

@@ -91,7 +91,7 @@ _MARK = rf"(?:{_QUOTE}|`)"
 _NAME_BEGIN = rf"(?:{BEGIN}|(?-i:(?<=[a-z0-9])(?=[A-Z])))"
 _NAME_END = rf"(?:{_MARK}|\*\*|__)?"
 #: Not masked before, and no reference to a value elsewhere.
-_FRESH = r"(?!\[redacted|<redacted|\*{3}|\$[A-Za-z_{(]|\{\{|%\(|<[a-z_ -]+>)"
+_FRESH = r"(?!(?:\[|%5B)redacted|<redacted|\*{3}|\$[A-Za-z_{(]|\{\{|%\(|<[a-z_ -]+>)"
 
 #: A block without an end was cut: it reaches to the end of the text.
 _PEM = re.compile(

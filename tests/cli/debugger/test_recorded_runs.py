@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -161,6 +162,20 @@ def test_what_wrote_a_message(taped) -> None:
         or text
     )
     assert "error: no open session begins with `orders` (try `session`)" in text
+
+
+def test_what_is_asked_of_a_run_without_that(taped, harnpy: Command, tmp_path: Path) -> None:
+    text = taped("let n = 1\nprintln(n)\n", "who message 1", "goto call 1", "goto effect 1")
+    assert text.splitlines()[-3:] == [
+        "error: no session is open", "error: run.tape has no calls", "error: run.tape has no effects",
+    ]  # fmt: skip
+    text = taped('agent_session_open("a")\nagent_session_open("b")\n', "goto end", "who message 3")
+    assert "error: 2 sessions are open: ask `who message 3 SESSION`" in text
+    (tmp_path / "main.harn").write_text("nothing_like_it()\n")
+    assert harnpy("run", "--record", "run.tape", "main.harn").returncode == 1
+    done = harnpy("debug", "run.tape", "--who", "n")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("error: the program of run.tape didn't begin, so it has written nothing\n")
 
 
 def test_what_wrote_a_file(taped, harnpy: Command) -> None:
