@@ -162,7 +162,7 @@ class RecordedStream:
         return self._rows(found) == self._rows(records)
 
     def _rows(self, records: Sequence[Record]) -> list[Row]:
-        return list(self.codec.encode(records))
+        return list(self.codec.encode(records)) if records else []
 
     def _written(self, records: Sequence[Record]) -> list[Any]:
         """Return the rows of records as they are recorded: on tapes as lists, which are shorter."""

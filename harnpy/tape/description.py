@@ -78,7 +78,7 @@ def described(effect: tuple[str, Json] | None) -> str:
     if kind_of(key) == ENV:
         return f"{words} {key.rpartition(':')[0]}"
     if kind_of(key) not in _NAMES:
-        return key
+        return key if ":" in key else f"prints {key}"  # which is no effect, so it has no key
     said = _said(kind_of(key), asked)
     return f"{words} {said}" if said else words
 
@@ -122,6 +122,8 @@ def _events_apart(recorded: Json, asked: Json) -> tuple[str, str] | None:
 def _said(kind: str, asked: Json) -> str:
     if kind == NOW:
         return ""
+    if kind == OUTPUT and isinstance(asked, list) and asked:
+        return f"{asked[0]} characters"
     if kind == MODEL and isinstance(asked, dict):
         return f"{asked.get('model')}, {last_message(asked)}"
     if isinstance(asked, list) and kind == SESSION and len(asked) == 5:
