@@ -1,7 +1,7 @@
 """Durable runs of whole programs: the job, and what does it. Spec: 10 §C19.1.
 
-The body of such a job is `{entry, files: {path: text}, links?: {path: path}, args, pipeline, cwd, globals?}`. A run
-executes these texts, not what is on the disk by now, in a `Vm` of its own whose world is behind a journal
+The body of such a job is `{entry, files: {path: text}, links?: {path: path}, args, pipeline, cwd, globals?}`.
+A run executes these texts, not what is on the disk by now, in a `Vm` of its own whose world is behind a journal
 (`harnpy.durable.journal`).
 """
 
@@ -294,6 +294,10 @@ class RecordedVm(Vm):
         self._states[Modules] = modules
         self._journal.begin()
         return super().start(body)
+
+    def cancel(self) -> None:
+        super().cancel()
+        self._journal.rouse()
 
     def close_stores(self) -> None:
         """Let go of what the program has of stores: the process may do other runs."""

@@ -28,7 +28,7 @@ from harnpy.tape.processes import TapedProcesses
 from harnpy.tape.redaction import HIDDEN, Redaction
 from harnpy.tape.tapes import COMPLETED, EXITED, FAILED, LAYOUT, End, Header, TapeError
 from harnpy.version import __version__
-from harnpy.vm.errors import ExitRequest
+from harnpy.vm.errors import Cancelled, ExitRequest
 from harnpy.vm.limits import Limits, Meter
 from harnpy.workflow.engines.contract import PROGRAM, Job
 
@@ -198,6 +198,8 @@ class TapedVm(RecordedVm):
             end = End(FAILED, error=str(over.error))
             is_made = self.journal.is_live or not isinstance(over.error, TapeError)
             raise over.error from None
+        except Cancelled:
+            raise  # from outside, at a moment that no replay knows: it was cut off there
         except ExitRequest as request:
             end = End(EXITED, request.code)
             raise

@@ -77,8 +77,8 @@ def install(vm: Vm, manifest: Manifest) -> None:
 
 
 def hook_modules(files: Files, root: str) -> list[str]:
-    """Return the modules that the hooks of a manifest name, trusted or not, each as an import in its directory
-    would; none of what `install` refuses."""
+    """Return the modules that the hooks of a manifest name, trusted or not, each as an import in its
+    directory would; none of what `install` refuses."""
     try:
         text = files.read_text(os.path.join(root, MANIFEST))
         tables = _read(read_toml(text)) if "hooks" in text or "\\" in text else _Tables()
