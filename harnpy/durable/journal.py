@@ -239,6 +239,8 @@ class Journal:
         the program begins, or closes what it has left."""
         if _INSIDE.get() or not self._has_begun or get_ident() != self._thread:
             return True
+        if self._has_left:  # only what it has open is closed
+            return True
         if self.ending is not None and not isinstance(self.ending.error, RunCancelled):
             raise self.ending
         return self.is_over

@@ -103,3 +103,33 @@ def test_a_hook_that_prints_something_else_is_said(harnpy: Command, tmp_path: Pa
     (tmp_path / "rules.harn").write_text('pub fn before(p) { println("behind") }')
     said = harnpy("replay", "run.tape", "p.harn").stderr
     assert "recorded was that it prints 7 characters, now it prints other output, of 7 characters;" in said
+
+
+_STORED = 'import "std/session"\nsession_store("sqlite:s.db")\n'
+
+
+def test_bodies_of_artifacts_are_on_the_tape(harnpy: Command, tmp_path: Path) -> None:
+    (tmp_path / "first.harn").write_text(
+        f'{_STORED}session_create({{id: "s"}})\nsession_artifact_put("s", {{id: "a"}}, "from before")'
+    )
+    (tmp_path / "p.harn").write_text(
+        f"""{_STORED}println(bytes_to_string(session_artifact_read("s", "a").body))
+println(session_artifact_put("s", {{}}, "new").id)
+println(try {{ session_artifact_read("s", "none") }} catch (e) {{ e.category }})"""
+    )
+    harnpy("run", "first.harn")
+    recorded = harnpy("run", "--record", "run.tape", "p.harn")
+    assert recorded.stdout.startswith("from before\n") and recorded.stdout.endswith("not_found\n")
+    for path in tmp_path.glob("s.db*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    replayed = harnpy("replay", "run.tape")
+    assert (replayed.stdout, replayed.stderr) == (recorded.stdout, "")
+    assert [*tmp_path.glob("s.db*")] == []
+
+
+def test_a_replay_that_differs_closes_its_sessions_in_peace(harnpy: Command, tmp_path: Path) -> None:
+    program = tmp_path / "p.harn"
+    program.write_text(f'{_STORED}session_create({{id: "s"}})\nwrite_file("f", "1")')
+    harnpy("run", "--record", "run.tape", "p.harn")
+    program.write_text(program.read_text().replace('"1"', '"2"'))
+    assert harnpy("replay", "run.tape", "p.harn").stderr.count("\n") == 1
