@@ -1,8 +1,8 @@
 """Durable runs of whole programs: the job, and what does it. Spec: 10 §C19.1.
 
 The body of such a job is `{entry, files: {path: text}, links?: {path: path}, args, pipeline, cwd, globals?}`.
-A run executes these texts, not what is on the disk by now, in a `Vm` of its own whose world is behind a journal
-(`harnpy.durable.journal`).
+A run executes these texts, not what is on the disk by now, in a `Vm` of its own whose world is behind a
+journal (`harnpy.durable.journal`).
 """
 
 from __future__ import annotations

@@ -248,8 +248,8 @@ class TapeJournal(Journal):
         return key
 
     def _cut_where_stopped(self) -> None:
-        """End what is recorded where the run was stopped from outside: which effect came before isn't known of
-        a replay, so what cleans up can't follow in one."""
+        """Record nothing more where the run was stopped from outside: a replay doesn't know when that was, so
+        it can't do what cleans up."""
         if self._is_writing and sys.exc_info()[1] is not None and is_stopped():
             self._is_writing = False
             self.flush()

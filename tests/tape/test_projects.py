@@ -1,4 +1,4 @@
-"""Programs that need more than their own file: hooks of their project, packages, links. Spec: 13 §1, 10 §C19.1."""
+"""Programs that need more than their own file: hooks, packages, links, artifacts. Spec: 13 §1, 10 §C19.1."""
 
 from __future__ import annotations
 
@@ -46,10 +46,12 @@ PROJECTS = {
     },
     "packages": {
         **_PACKAGE,
-        "p.harn": 'import { part } from "acme/parts"\nimport { all } from "acme"\nprintln("${part()} ${all()}")',
+        "p.harn": 'import { part } from "acme/parts"\nimport { all } from "acme"\n'
+        'println("${part()} ${all()}")',
     },
     "links": {
-        "real/counted.harn": "let counts = [1]\npub fn one() { return counts }\npub fn two() { return counts }",
+        "real/counted.harn": "let counts = [1]\npub fn one() { return counts }\n"
+        "pub fn two() { return counts }",
         "p.harn": 'import { one } from "linked/counted"\nimport { two } from "./real/../direct"\n'
         "println(one())\nprintln(two())",
     },
@@ -119,7 +121,8 @@ println(try {{ session_artifact_read("s", "none") }} catch (e) {{ e.category }})
     )
     harnpy("run", "first.harn")
     recorded = harnpy("run", "--record", "run.tape", "p.harn")
-    assert recorded.stdout.startswith("from before\n") and recorded.stdout.endswith("not_found\n")
+    assert recorded.stdout.startswith("from before\n")
+    assert recorded.stdout.endswith("not_found\n")
     for path in tmp_path.glob("s.db*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     replayed = harnpy("replay", "run.tape")

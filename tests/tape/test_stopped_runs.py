@@ -1,4 +1,4 @@
-"""A recorded run that is stopped from outside leaves a tape up to there, and is stopped at once. Spec: 13 §2."""
+"""A recorded run that is stopped from outside: it ends at once, and its tape there. Spec: 13 §2."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ def test_a_cancelled_run_ends_at_once_and_its_tape_there(tmp_path: Path, name: s
     vm = outside.vm = Vm(world=Recording(tmp_path / "run.tape", outside))
     outside.prepare(vm)
     clean_up = 'println("cleans")\nwrite_file("cleaned.txt", "x")'
+    source = f'println("begins")\ntry {{ {_WAITS[name]} }} finally {{ {clean_up} }}'
     with pytest.raises(Cancelled):
-        vm.run_source(f'println("begins")\ntry {{ {_WAITS[name]} }} finally {{ {clean_up} }}', file="p.harn")
+        vm.run_source(source, file="p.harn")
     assert outside.output() == "begins\ncleans\n"
     assert (tmp_path / "cleaned.txt").exists()
     assert not is_tape(str(tmp_path / "run.tape"))

@@ -1,4 +1,4 @@
-"""Examples that use much of what is outside, recorded and replayed: they print what they always do. Spec: 13 §3."""
+"""Examples that use much of what is outside, recorded and replayed: the same output. Spec: 13 §3."""
 
 from __future__ import annotations
 
