@@ -114,8 +114,8 @@ def program_texts(files: Files, entry: str, source: str) -> ProgramTexts:
             except (OSError, UnicodeDecodeError):
                 continue  # the program says so, where it imports it
             left += _imports(text, place.directory)
-        named = os.path.abspath(os.path.join(directory, wanted))
-        if place.path not in (named, os.path.abspath(expected_files(wanted, directory))):
+        named = os.path.normpath(os.path.join(directory, wanted))
+        if place.path not in (named, os.path.normpath(expected_files(wanted, directory))):
             links[named] = place.path
     return ProgramTexts(texts, links)
 
