@@ -239,6 +239,8 @@ class Journal:
         the program begins, or closes what it has left."""
         if _INSIDE.get() or not self._has_begun or get_ident() != self._thread:
             return True
+        if self._has_left:  # only what it has open is closed
+            return True
         if self.ending is not None and not isinstance(self.ending.error, RunCancelled):
             raise self.ending
         return self.is_over
@@ -523,6 +525,10 @@ class Journal:
         begun = (effect.key for effect in self._effects.values() if effect.work is not None)
         return any(key.rpartition(":")[2] not in _RESTING for key in begun)
 
+    def _is_called_off(self) -> bool:
+        """Return whether the embedder has cancelled the program."""
+        return self._tasks is not None and self._tasks.signal.cancelled
+
     def _is_to_end(self) -> bool:
         """Return whether the run says, if it is asked, that it is over here."""
         return self._is_asked_to_end or (self._is_leaving and not self._is_busy())
@@ -614,7 +620,7 @@ class Journal:
         woken = self._woken = self._loop.create_future()
         timer = None if seconds is None else self._loop.call_later(seconds, self._wake)
         try:
-            if not (self._is_to_end() or self._ended):
+            if not (self._is_to_end() or self._ended or self._is_called_off()):
                 await woken
         finally:
             self._woken = None
@@ -845,6 +851,10 @@ class Journal:
     def _have_looked(self) -> None:
         if self._tasks is not None:
             self._tasks.signal.watched = self._tasks.signal.pending = True
+        self.rouse()
+
+    def rouse(self) -> None:
+        """Have the program look up if it waits, from any thread."""
         if self._outer is not None:
             with suppress(RuntimeError):  # the loop is closed: the program has ended
                 self._outer.call_soon_threadsafe(self._wake)

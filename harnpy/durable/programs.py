@@ -1,15 +1,15 @@
 """Durable runs of whole programs: the job, and what does it. Spec: 10 §C19.1.
 
-The body of such a job is `{entry, files: {path: text}, args, pipeline, cwd, globals?}`. A run executes these
-texts, not what is on the disk by now, in a `Vm` of its own whose world is behind a journal
-(`harnpy.durable.journal`).
+The body of such a job is `{entry, files: {path: text}, links?: {path: path}, args, pipeline, cwd, globals?}`.
+A run executes these texts, not what is on the disk by now, in a `Vm` of its own whose world is behind a
+journal (`harnpy.durable.journal`).
 """
 
 from __future__ import annotations
 
 import os.path
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy import telemetry
 from harnpy.builtins.agents.waitpoints import Patience
@@ -23,6 +23,7 @@ from harnpy.embedding import Vm
 from harnpy.eventlog.topics import StoreEventLog
 from harnpy.faults import MisuseError
 from harnpy.formats.json import as_data
+from harnpy.project import project_root
 from harnpy.session.stores import StoreSettings
 from harnpy.storage.opening import open_store
 from harnpy.vm.errors import ExitRequest, VmError
@@ -51,7 +52,7 @@ def program_job(
     world: World | None = None,
     values: Mapping[str, Json] | None = None,
 ) -> Job:
-    """Return the job that runs a program: the text of ``file``, and of every module that it may import.
+    """Return the job that runs a program: the text of ``file``, and of every module that it may need.
     ``values`` are globals that it has, by their names.
 
     Raises OSError and UnicodeDecodeError when the file can't be read.
@@ -59,28 +60,68 @@ def program_job(
     files = (World() if world is None else world).files
     entry = os.path.join(files.cwd(), file)
     texts = program_texts(files, entry, files.read_text(entry))
-    body = {"entry": file, "files": texts, "args": list(args), "pipeline": pipeline, "cwd": files.cwd()}
+    body = {
+        "entry": file, **texts.written(), "args": list(args), "pipeline": pipeline, "cwd": files.cwd(),
+    }  # fmt: skip
     if values:
         body["globals"] = dict(values)
     return Job(PROGRAM, os.path.basename(file), body, store)
 
 
-def program_texts(files: Files, entry: str, source: str) -> dict[str, str]:
-    """Return the texts of a program by their absolute paths: that of ``entry``, which is ``source``, and of
-    every module that it may import."""
-    texts, left = {entry: source}, [entry]
+class ProgramTexts(NamedTuple):
+    """The texts of a program by their absolute paths. ``links``: where imports lead whose path names another
+    file, or none: through a link of the file system, or into a package."""
+
+    texts: Mapping[str, str]
+    links: Mapping[str, str]
+
+    def moved(self, place: Callable[[str], str]) -> ProgramTexts:
+        """Return the same at the paths that ``place`` returns for these."""
+        return ProgramTexts(
+            {place(path): text for path, text in self.texts.items()},
+            {place(path): place(target) for path, target in self.links.items()},
+        )
+
+    def written(self) -> dict[str, Json]:
+        """Return what the body of a job has of it."""
+        return {"files": dict(self.texts), **({"links": dict(self.links)} if self.links else {})}
+
+
+def texts_of(job: Job) -> ProgramTexts:
+    """Return the texts of a program's job."""
+    return ProgramTexts(job.body["files"], job.body.get("links") or {})
+
+
+def program_texts(files: Files, entry: str, source: str) -> ProgramTexts:
+    """Return the texts of a program: that of ``entry``, which is ``source``, of every module that it may
+    import, and of those that the hooks of its project are in."""
+    texts: dict[str, str] = {entry: source}
+    links: dict[str, str] = {}
+    left = [*_imports(source, os.path.dirname(entry))]
+    project = project_root(os.path.dirname(os.path.normpath(entry)), files)
+    if project is not None:
+        from harnpy.builtins.agents.manifest_hooks import hook_modules  # takes its time to load
+
+        left += ((module, project) for module in hook_modules(files, project))
     while left:
-        path = left.pop()
-        for wanted, *_ in surface_of(texts[path]).requests:
-            place = find_module(files, wanted, os.path.dirname(path))
-            if place is None or place.bundled or place.path in texts:
-                continue
+        wanted, directory = left.pop()
+        place = find_module(files, wanted, directory)
+        if place is None or place.bundled:
+            continue
+        if place.path not in texts:
             try:
-                texts[place.path] = files.read_text(place.path)
+                text = texts[place.path] = files.read_text(place.path)
             except (OSError, UnicodeDecodeError):
                 continue  # the program says so, where it imports it
-            left.append(place.path)
-    return texts
+            left += _imports(text, place.directory)
+        named = os.path.normpath(os.path.join(directory, wanted))
+        if place.path not in (named, os.path.normpath(expected_files(wanted, directory))):
+            links[named] = place.path
+    return ProgramTexts(texts, links)
+
+
+def _imports(source: str, directory: str) -> Iterator[tuple[str, str]]:
+    return ((wanted, directory) for wanted, *_ in surface_of(source).requests)
 
 
 def missing_modules(files: Files, texts: Mapping[str, str]) -> Iterator[str]:
@@ -109,7 +150,7 @@ def run(
     body = job.body
     world = World() if world is None else world
     cwd = body.get("cwd") or world.files.cwd()
-    texts = ProgramFiles(body["files"], cwd)
+    texts = ProgramFiles(*texts_of(job), cwd)
     with ExitStack() as ending:
         journal = Journal(context, world, is_trial=is_trial)
         ending.callback(journal.close)
@@ -262,6 +303,10 @@ class RecordedVm(Vm):
         self._states[Modules] = modules
         self._journal.begin()
         return super().start(body)
+
+    def cancel(self) -> None:
+        super().cancel()
+        self._journal.rouse()
 
     def close_stores(self) -> None:
         """Let go of what the program has of stores: the process may do other runs."""

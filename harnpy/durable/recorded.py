@@ -304,8 +304,10 @@ class RecordedFiles:
         async def whole() -> AsyncGenerator[bytes, None]:
             yield data
 
-        act = lambda: self._files.pour(self._at(path), whole())  # noqa: E731
-        return await self._journal.waited(WRITE, act, self._asked("write_bytes", path, data))
+        from harnpy.net.http_replies import at_once  # who pours has loaded it
+
+        act = lambda: at_once(self._files.pour(self._at(path), whole()))  # noqa: E731
+        return self._journal.at_once(WRITE, act, self._asked("write_bytes", path, data))
 
     def try_lock(self, path: str) -> Callable[[], object] | None:
         """Whether it was free is recorded; another process holds it anew."""
@@ -576,11 +578,23 @@ class _WholeReply:
 
 
 class ProgramFiles(TextFiles):
-    """The texts that a run began with, by absolute path, wherever the process is."""
+    """The texts that a run began with, by absolute path, wherever the process is. ``links`` are further paths
+    of theirs."""
 
-    def __init__(self, texts: Mapping[str, str], cwd: str) -> None:
+    def __init__(self, texts: Mapping[str, str], links: Mapping[str, str], cwd: str) -> None:
         super().__init__({os.path.join(cwd, path): text for path, text in texts.items()}, disk=False)
+        self._links = links
         self._cwd = cwd
 
     def cwd(self) -> str:
         return self._cwd
+
+    def real_path(self, path: str) -> str:
+        path = super().real_path(path)
+        return self._links.get(path, path)
+
+    def read_text(self, path: str, errors: str = "strict") -> str:
+        return super().read_text(self.real_path(path), errors)
+
+    def is_file(self, path: str) -> bool:
+        return super().is_file(self.real_path(path))

@@ -9,19 +9,24 @@ own.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from io import BytesIO
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from harnpy.durable.journal import READ, SESSION
 from harnpy.durable.values import told
+from harnpy.session.artifacts import Artifact
 from harnpy.session.chunks import KIND as CHUNKS
 from harnpy.storage.contract import FROM_THE_END, Head, Page, Row
 from harnpy.storage.errors import StreamExists, VersionConflict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import IO
 
     from harnpy.durable.journal import Journal
+    from harnpy.session.artifacts import Body, FileArtifactStore
     from harnpy.storage.contract import Codec, HeadQuery, Record, Store
     from harnpy.storage.leases import Lease
     from harnpy.workflow.engines.contract import Json
@@ -45,6 +50,10 @@ class RecordedStore:
         if name == "lease":
             self._journal.renews()
         return getattr(self._real, name)
+
+    def bodies(self, real: FileArtifactStore) -> RecordedBodies:
+        """Return the bodies of artifacts beside it."""
+        return RecordedBodies(real, self._journal)
 
     def stream(self, kind: str, name: str, codec: Codec) -> RecordedStream:
         return RecordedStream(self._real, self._journal, kind, name, codec)
@@ -114,6 +123,36 @@ class RecordedStore:
         return said
 
 
+class RecordedBodies:
+    """The bodies of artifacts of such a store."""
+
+    def __init__(self, real: FileArtifactStore, journal: Journal) -> None:
+        self._real = real
+        self._journal = journal
+
+    def put(self, artifact: Artifact, body: bytes | Body) -> Artifact:
+        if not artifact.id:
+            artifact = replace(artifact, id=self._real.ids.new())
+        data = body if isinstance(body, bytes) else body.read(-1)
+        asked = lambda: ["artifact", artifact.id, told(data)]  # noqa: E731
+        return Artifact.of(
+            self._journal.at_once(SESSION, lambda: self._real.put(artifact, data).data(), asked)
+        )
+
+    def stat(self, id: str) -> Artifact:
+        asked = lambda: ["artifact", id]  # noqa: E731
+        return Artifact.of(self._journal.at_once(READ, lambda: self._real.stat(id).data(), asked))
+
+    def open(self, id: str, *, verify: bool = False) -> tuple[IO[bytes], Artifact]:
+        def whole() -> list[Any]:
+            file, artifact = self._real.open(id, verify=verify)
+            with file:
+                return [file.read(), artifact.data()]
+
+        body, descriptor = self._journal.at_once(READ, whole, lambda: ["artifact", id])
+        return BytesIO(body), Artifact.of(descriptor)
+
+
 class RecordedStream:
     """A stream of such a store. It knows of the records that the program knows of."""
 
@@ -163,7 +202,7 @@ class RecordedStream:
         return self._rows(found) == self._rows(records)
 
     def _rows(self, records: Sequence[Record]) -> list[Row]:
-        return list(self.codec.encode(records))
+        return list(self.codec.encode(records)) if records else []
 
     def _written(self, records: Sequence[Record]) -> list[Any]:
         """Return the rows of records as they are recorded: on tapes as lists, which are shorter."""

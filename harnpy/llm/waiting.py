@@ -75,6 +75,8 @@ class Watched:
         finally:
             if self._task is not None:
                 self._task.cancel()
+            elif hasattr(self._awaitable, "close"):  # Python warns of a coroutine that nobody has begun
+                self._awaitable.close()
 
     async def _has_ended(self) -> bool:
         import asyncio

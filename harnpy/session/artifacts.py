@@ -198,7 +198,7 @@ class FileArtifactStore:
         modes: tuple[int, int] = PRIVATE,
     ) -> None:
         self._directory = directory
-        self._ids = (World() if world is None else world).ids
+        self.ids = (World() if world is None else world).ids
         self._objects = Folder(directory, None, medium, modes).sub("objects")
 
     def put(self, artifact: Artifact, body: bytes | Body) -> Artifact:
@@ -206,7 +206,7 @@ class FileArtifactStore:
 
         Without an id it gets a new one. Raises `InvalidArtifactId` and `StorageError`.
         """
-        id = artifact.id or self._ids.new()
+        id = artifact.id or self.ids.new()
         with closing(self._folder(id)) as folder, disk_errors(folder.path):
             size, digest = _write(folder, BytesIO(body) if isinstance(body, bytes) else body)
             kept = replace(

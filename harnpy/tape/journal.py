@@ -35,7 +35,7 @@ from harnpy.tape.description import described, difference, kind_of
 from harnpy.tape.digests import Digests
 from harnpy.tape.redaction import Redaction
 from harnpy.tape.tapes import TapeError
-from harnpy.vm.errors import ExitRequest
+from harnpy.vm.errors import CalledOff, ExitRequest
 from harnpy.vm.run.backtrace import harn_frames
 from harnpy.vm.run.scheduler import places_in_program
 from harnpy.workflow.engines.contract import Step
@@ -139,6 +139,10 @@ class TapeRun:
         if self._writer is not None:
             self._writer.write(steps)
 
+    def stop(self) -> None:
+        """Write no more steps."""
+        self._writer = None
+
     def check(self) -> None:
         """Do nothing: nobody else ends it."""
 
@@ -169,7 +173,9 @@ class TapeJournal(Journal):
             given = [step for step in given if not step.key.endswith(f":{OUTPUT}")]
         if not rules.is_closed:
             given = [step for step in given if not is_decision(step.key)]
-        super().__init__(TapeRun(name, given, writer), world)  # type: ignore[arg-type]
+        run = TapeRun(name, given, writer)
+        super().__init__(run, world)  # type: ignore[arg-type]
+        self._stop_writing = run.stop
         self.compares = True
         self.masking: Redaction = Redaction() if masking is None else masking
         self.digests = Digests()
@@ -195,7 +201,7 @@ class TapeJournal(Journal):
         self.answer: Callable[[Json], Reply | None] = lambda asked: None
         #: How many calls of models came from the records, and how many were made.
         self.calls_repeated = self.calls_made = 0
-        self._copies = writer is not None
+        self._copies = self._is_writing = writer is not None
         #: Sessions, each with its kind, to which the program has appended something else than is recorded;
         #: and whether what it appends there is being written again.
         self._rewritten: set[tuple[str, str]] = set()
@@ -231,15 +237,25 @@ class TapeJournal(Journal):
 
     def write(self, write: Callable[[str], object], text: str) -> None:
         """Print ``text``, once it is recorded or its record is met."""
+        self._cut_where_stopped()
         self.on_print(write, text)
         if not self.is_aside:
             super().write(write, text)
 
     def _new_key(self, task: Task | None, kind: str) -> str:
         self._refuse_aside()
+        self._cut_where_stopped()
         key = super()._new_key(task, kind)
         self.on_asked(key)
         return key
+
+    def _cut_where_stopped(self) -> None:
+        """Record nothing more where the run was stopped from outside: a replay doesn't know when that was, so
+        it can't do what cleans up."""
+        if self._is_writing and sys.exc_info()[1] is not None and is_stopped():
+            self._is_writing = False
+            self.flush()
+            self._stop_writing()
 
     def _refuse_aside(self) -> None:
         if self.is_aside:
@@ -535,6 +551,15 @@ class TapeJournal(Journal):
             yield
         finally:
             _TOOL.reset(token)
+
+
+def is_stopped() -> bool:
+    """Return whether the code that runs now cleans up after a run that was stopped: by a signal, or by
+    `Vm.cancel`."""
+    error = sys.exc_info()[1]
+    while error is not None and not isinstance(error, KeyboardInterrupt | CalledOff):
+        error = error.__context__
+    return error is not None
 
 
 def effects_in(steps: Iterable[Step]) -> int:

@@ -207,7 +207,11 @@ def _is_program(job: Job) -> bool:
     body = job.body
     if not (isinstance(body, dict) and isinstance(body.get("files"), dict)):
         return False
+    links = body.get("links") or {}
+    if not isinstance(links, dict):
+        return False
     texts = [body.get("entry"), body.get("cwd"), body.get("pipeline") or "", *body["files"].values()]
+    texts += links.values()
     if not all(isinstance(each, str) for each in texts) or not isinstance(body.get("args"), list):
         return False
     return os.path.join(body["cwd"], body["entry"]) in body["files"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from harnpy.durable.journal import Ending
-from harnpy.durable.programs import RecordedVm, program_texts
+from harnpy.durable.programs import RecordedVm, program_texts, texts_of
 from harnpy.durable.recorded import ProgramFiles, RecordedWorld, SettingsWorld
 from harnpy.faults import MisuseError
 from harnpy.formats.json import as_data
@@ -28,13 +28,14 @@ from harnpy.tape.processes import TapedProcesses
 from harnpy.tape.redaction import HIDDEN, Redaction
 from harnpy.tape.tapes import COMPLETED, EXITED, FAILED, LAYOUT, End, Header, TapeError
 from harnpy.version import __version__
-from harnpy.vm.errors import ExitRequest
+from harnpy.vm.errors import Cancelled, ExitRequest
 from harnpy.vm.limits import Limits, Meter
 from harnpy.workflow.engines.contract import PROGRAM, Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from harnpy.durable.programs import ProgramTexts
     from harnpy.llm.call import Models
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.providers import Provider
@@ -114,7 +115,7 @@ class TapedVm(RecordedVm):
         source = files.read_text(place, "replace")
         moved = places(tape.job, place)
         self._is_there = lambda path: files.is_file(moved.now(path))
-        texts = {moved.then(each): text for each, text in program_texts(files, place, source).items()}
+        texts = program_texts(files, place, source).moved(moved.then)
         if self._taped.reads_anew:
             found = reread(tape.steps, files, self._cwd, moved, self.journal.masking)
             self.journal.renew(found.steps)
@@ -129,9 +130,9 @@ class TapedVm(RecordedVm):
         tape = self._taped.tape
         if tape is None:
             raise MisuseError("there isn't a tape to run a program of: run one to record it")
-        body = tape.job.body
-        source = body["files"][os.path.join(self._cwd, body["entry"])]
-        return self._run(source, body["files"], body["entry"], body["args"], body.get("pipeline"), True)
+        body, texts = tape.job.body, texts_of(tape.job)
+        source = texts.texts[os.path.join(self._cwd, body["entry"])]
+        return self._run(source, texts, body["entry"], body["args"], body.get("pipeline"), True)
 
     def run_source(
         self,
@@ -156,7 +157,7 @@ class TapedVm(RecordedVm):
     def _run(
         self,
         source: str,
-        texts: Mapping[str, str],
+        texts: ProgramTexts,
         file: str,
         args: Sequence[str],
         entry: str | None,
@@ -166,10 +167,10 @@ class TapedVm(RecordedVm):
             raise MisuseError("a tape has one run: make another Vm, with a tape of its own")
         self._has_run = True
         clock, begun = self._taped.real.clock, 0.0
-        self.module_files = ProgramFiles(texts, self._cwd)
-        self._learn_secrets_of(texts, args)
+        self.module_files = ProgramFiles(*texts, self._cwd)
+        self._learn_secrets_of(texts.texts, args)
         if self._taped.tape is not None:
-            masked = {path: self.journal.masking.text(text) for path, text in texts.items()}
+            masked = {path: self.journal.masking.text(text) for path, text in texts.texts.items()}
             entry_now = os.path.join(self._cwd, file)
             edits = program_edits(self._taped.tape.job, masked, entry_now, self._is_there)
             self.journal.edited = [*edits, *self._edited]
@@ -177,7 +178,7 @@ class TapedVm(RecordedVm):
         if writer is not None:
             begun = clock.monotonic()
             body = {
-                "entry": file, "files": dict(texts), "args": list(args), "pipeline": entry, "cwd": self._cwd,
+                "entry": file, **texts.written(), "args": list(args), "pipeline": entry, "cwd": self._cwd,
             }  # fmt: skip
             if self.settings.found_skills is not None:
                 body["project"] = True  # what it has of its project was looked up, and is on the tape
@@ -201,6 +202,8 @@ class TapedVm(RecordedVm):
             end = End(FAILED, error=str(over.error))
             is_made = self.journal.is_live or not isinstance(over.error, TapeError)
             raise over.error from None
+        except Cancelled:
+            raise  # from outside, at a moment that no replay knows: it was cut off there
         except ExitRequest as request:
             end = End(EXITED, request.code)
             raise

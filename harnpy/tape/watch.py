@@ -136,7 +136,7 @@ def watched_files(file: str, tape: str, world: World | None = None) -> set[str]:
     files = (World() if world is None else world).files
     entry = os.path.join(files.cwd(), file)
     try:
-        texts = program_texts(files, entry, files.read_text(entry, "replace"))
+        texts = program_texts(files, entry, files.read_text(entry, "replace")).texts
         found = {*texts, *missing_modules(files, texts)}
     except OSError:
         found = {entry}

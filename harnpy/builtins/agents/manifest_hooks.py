@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os.path
+from contextlib import suppress
 
 import msgspec
 
 from harnpy.builtins.agents.tool_runtime import hooks_of
 from harnpy.builtins.bridge.callables import python_function
 from harnpy.faults import MisuseError
+from harnpy.formats.dicts import read_toml
 from harnpy.formats.mismatch import mismatch
 from harnpy.project import MANIFEST, ManifestError
 from harnpy.vm.errors import FAILURES
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from harnpy.vm.modules import Module
     from harnpy.vm.values import Fn
     from harnpy.vm.vm import Vm
+    from harnpy.world.files import Files
 
 _LIBRARY = "lib.harn"
 _SPELLING = (
@@ -73,6 +76,21 @@ def install(vm: Vm, manifest: Manifest) -> None:
         raise ManifestError(f"failed to install manifest hooks: {error}", manifest.path, help_) from error
 
 
+def hook_modules(files: Files, root: str) -> list[str]:
+    """Return the modules that the hooks of a manifest name, trusted or not, each as an import in its
+    directory would; none of what `install` refuses."""
+    try:
+        text = files.read_text(os.path.join(root, MANIFEST))
+        tables = _read(read_toml(text)) if "hooks" in text or "\\" in text else _Tables()
+    except (OSError, ValueError, _Refused):
+        return []
+    found = []
+    for each in tables.hooks:
+        with suppress(_Refused):
+            found.append(_file(files, tables, root, each.handler.rpartition("::")[0]))
+    return found
+
+
 def _read(tables: Mapping[str, Any]) -> _Tables:
     try:
         return msgspec.convert(tables, _Tables)
@@ -84,24 +102,24 @@ def _handler(vm: Vm, tables: _Tables, root: str, handler: str) -> Fn:
     name, _, function = handler.rpartition("::")
     if not name or not function:
         raise _Refused(f"invalid hook handler '{handler}': expected <module>::<function>", _SPELLING)
-    module = _module(vm, _file(vm, tables, root, name), root, handler)
+    module = _module(vm, _file(vm.unguarded.files, tables, root, name), root, handler)
     if function not in module.exports:
         help_ = f"declare `pub fn {function}(payload)` in {module.name}"
         raise _Refused(f"hook handler '{function}' is not exported by module '{name}'", help_)
     return module.exports[function]
 
 
-def _file(vm: Vm, tables: _Tables, root: str, name: str) -> str:
+def _file(files: Files, tables: _Tables, root: str, name: str) -> str:
     """Return the file or import path that a module's name in a handler stands for."""
     if name == tables.package.name:
         path = os.path.join(root, _LIBRARY)
-        if not vm.unguarded.files.is_file(path):
+        if not files.is_file(path):
             text = f"module '{name}' resolves to local {_LIBRARY}, but {path} is missing"
             raise _Refused(text, _OWN_NAME)
         return path
     if name in tables.exports:
         path = os.path.normpath(os.path.join(root, tables.exports[name]))
-        if not vm.unguarded.files.exists(path):
+        if not files.exists(path):
             raise _Refused(f"export '{name}' resolves to {path}, but that path does not exist", _EXPORTED)
         return path
     return name

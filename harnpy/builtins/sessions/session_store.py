@@ -34,7 +34,7 @@ from harnpy.world.effects import STATE
 from harnpy.world.files import PRIVATE, system_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from harnpy.builtins.sessions.verbs import Call
     from harnpy.session.log import Session
@@ -70,7 +70,9 @@ def bodies_of(call: Call) -> Bodies:
     if not url.startswith(("sqlite:", "jsonl:")):
         call.vm.world.require(STATE, directory)
     modes = getattr(call.runtime.store, "modes", PRIVATE)
-    return FileArtifactStore(directory, world=call.vm.world, modes=modes)
+    bodies = FileArtifactStore(directory, world=call.vm.world, modes=modes)
+    recorded: Callable[[Bodies], Bodies] | None = getattr(call.runtime.store, "bodies", None)
+    return bodies if recorded is None else recorded(bodies)
 
 
 def _artifact(call: Call, id: str, given: Dict) -> Artifact:
