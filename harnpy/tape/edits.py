@@ -9,9 +9,10 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.durable.journal import READ, WRITE
-from harnpy.durable.values import Unreadable, decode, encode
+from harnpy.durable.journal import PROCESS, READ, WRITE
+from harnpy.durable.values import Unreadable, decode, encode, encode_error
 from harnpy.faults import TooLarge
+from harnpy.tape.description import kind_of
 from harnpy.workflow.engines.contract import Step
 
 if TYPE_CHECKING:
@@ -122,20 +123,26 @@ def files_read(steps: Sequence[Step]) -> Iterator[str]:
 def reread(steps: Sequence[Step], files: Files, cwd: str, places: Places, redaction: Redaction) -> Reread:
     """Return the records as they would be had the files been then as they are now.
 
-    A file counts that is there and has another content, or wasn't there. ``cwd`` is where the run was.
+    A file counts that is there and has another content, or wasn't there; and one that is gone, unless a
+    process had run before it was read, which may have made it. ``cwd`` is where the run was.
     """
     changed: dict[str, str] = {}
     edits: list[str] = []
     wanted = set(files_read(steps))
     looked: set[str] = set()
+    has_made_processes = False
     for step in steps:
+        has_made_processes = has_made_processes or kind_of(step.key) == PROCESS
         call = _call(step, READ)
         if call is None or call[0] not in _READERS or call[1] not in wanted - looked:
             continue
         looked.add(call[1])
         path = places.now(os.path.join(cwd, call[1]))
         now = _again(files, call, path)
-        if now is None:
+        if isinstance(now, OSError) and "ok" in step.output and not has_made_processes:
+            changed[call[1]] = path
+            edits.append(f"{call[1]} (gone)")
+        if now is None or isinstance(now, OSError):
             continue
         text = now if isinstance(now, str) else now.decode("utf-8", "replace")
         redaction.learn_from(text)
@@ -158,18 +165,23 @@ def _renewed(step: Step, changed: Mapping[str, str], files: Files) -> Step:
     now = _again(files, call, changed[call[1]])
     if now is None:
         return step
-    came = {name: value for name, value in step.output.items() if name != "error"}
+    came = {name: value for name, value in step.output.items() if name not in ("ok", "error")}
+    if isinstance(now, OSError):
+        return Step(step.key, {**came, "error": encode_error(now)})
     return Step(step.key, {**came, "ok": encode(now, utf8=True)})
 
 
 def _again(files: Files, call: list[Any], path: str) -> Any:
-    """Return what a call of a file comes to now; None if it fails."""
+    """Return what a call of a file comes to now, the error of the system if it fails so; None for what can't
+    be asked again."""
     method, _, *rest = call
     if any(isinstance(each, dict) for each in rest):
         return None
     try:
         return getattr(files, method)(path, *rest)
-    except (OSError, UnicodeDecodeError, TooLarge):
+    except OSError as error:
+        return error
+    except (UnicodeDecodeError, TooLarge):
         return None
 
 

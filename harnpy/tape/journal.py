@@ -120,8 +120,8 @@ REPLAYING = Rules(is_closed=True)
 BRANCHING = Rules(compares=False, compares_output=False, rewrites=True)
 #: On the results of the same program, whatever it asks for; what it asks for and prints is recorded anew.
 REMAKING = Rules(is_closed=True, compares=False, compares_output=False, remakes=True)
-#: As far as an edited program asks models for the same.
-WATCHING = Rules(may_part=True, compares_output=False)
+#: As far as an edited program asks models for the same; files are left as a run leaves them.
+WATCHING = Rules(may_part=True, compares_output=False, rewrites=True)
 
 
 class TapeRun:

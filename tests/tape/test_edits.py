@@ -177,8 +177,11 @@ def test_a_file_that_the_program_writes_is_no_edit(here: Path) -> None:
     assert replay(tape, Path("main.harn"), reads_anew=True) == "1\n"
 
 
-def test_a_file_that_is_gone_comes_from_the_tape(here: Path) -> None:
+def test_a_file_that_is_gone_fails_unless_a_process_may_have_made_it(here: Path) -> None:
     tape = recorded(here, 'println(read_file("n.txt"))\n', n_txt="1")
+    (here / "n.txt").unlink()
+    assert differs(tape, reads_anew=True).endswith("; edited: n.txt (gone)")
+    tape = recorded(here, 'exec("tool", "a")\nprintln(read_file("n.txt"))\n', n_txt="1")
     (here / "n.txt").unlink()
     assert replay(tape, Path("main.harn"), reads_anew=True) == "1\n"
 

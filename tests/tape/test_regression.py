@@ -79,6 +79,13 @@ def test_an_edited_prompt_fails(project: Path, harnpy: Command) -> None:
     assert 'another system: recorded was "be nice", now it is "be kind"; edited: prompt.txt:1' in done.stdout
 
 
+def test_a_prompt_that_is_gone_fails(project: Path, harnpy: Command) -> None:
+    (project / "prompt.txt").unlink()
+    done = harnpy("test", "--tape")
+    assert done.returncode == 1
+    assert "; edited: prompt.txt (gone)" in done.stdout
+
+
 @pytest.mark.parametrize("end", ["return 3", "exit(2)", 'throw "no"'])
 def test_another_end_fails(project: Path, harnpy: Command, end: str) -> None:
     (project / "main.harn").write_text(TEXT.replace("return 0", end))

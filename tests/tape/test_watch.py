@@ -103,6 +103,25 @@ def test_the_file_of_the_last_run_is_read_from_its_tape(watched: Watched) -> Non
     assert watched_files("main.harn", "run.tape") == {str(watched.directory / "main.harn")}
 
 
+def test_a_run_leaves_the_files_that_a_run_leaves(watched: Watched) -> None:
+    """Wherever it goes on live: what was written on the tape is written, and added to only once."""
+    text = """
+write_file("out", "start ")
+append_file("out", llm_call("one", nil, {provider: "p", model: "m"}).text)
+append_file("out", llm_call("TWO", nil, {provider: "p", model: "m"}).text)
+println(read_file("out"))
+"""
+    out = watched.directory / "out"
+    for said in ("two", "two", "three", "four"):
+        watched.save(text.replace("TWO", said))
+        assert watched.run() == f"start <one><{said}>\n"
+        assert out.read_text() == f"start <one><{said}>"
+    out.unlink()
+    watched.run()
+    assert watched.made == []
+    assert out.read_text() == "start <one><four>"
+
+
 def test_a_program_that_cannot_begin_leaves_the_tape(watched: Watched) -> None:
     watched.run()
     before = (watched.directory / "run.tape").read_bytes()
