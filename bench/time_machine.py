@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -28,7 +29,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from difflib import SequenceMatcher
-from operator import sub, truediv
+from operator import attrgetter, sub, truediv
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -47,7 +48,7 @@ OURS = "harnpy"
 CALLS, BRANCH = 40, 21
 #: The most seconds that one command may take.
 PATIENCE = 600
-#: Budgets of recording: × the plain run, × what the lightest peer adds, × the bytes of requests and replies.
+#: Budgets of recording: × the plain run, × what the lightest peer adds, × the bytes of the effects.
 COST, LIGHTEST, BYTES = 1.15, 0.5, 1.3
 #: How many times as fast as the recorded run a replay must be, and the seconds that the model takes in it.
 FASTER, SLOW = 20, 0.2
@@ -179,6 +180,8 @@ class Run:
     traces: dict[str, list[str]]
     #: Rows of the session's database.
     session: int
+    #: Seconds of processor time, in all of its processes.
+    computed: float
 
     def values(self, key: str, half: int = 0) -> list[str]:
         """Return what the agent printed under a key, in one of the halves or in both."""
@@ -234,7 +237,7 @@ class Desk:
         words = [
             word.format(**self.places, url=self.model.url, k=BRANCH, label=label) for word in command.split()
         ]
-        begun = time.perf_counter()
+        begun, before = time.perf_counter(), _computed()
         done = subprocess.run(
             words,
             cwd=self.folder,
@@ -253,6 +256,7 @@ class Desk:
             seconds,
             {name: self._lines(name) for name in (*TRACES, "note.txt")},
             self._rows(),
+            _computed() - before,
         )
 
     def _env(self) -> dict[str, str]:
@@ -264,21 +268,46 @@ class Desk:
         path = self.folder / name
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
-    def _rows(self) -> int:
+    def _rows(self, column: str = "1") -> int:
+        """Return how many rows the session's database has; the sum of ``column`` over them."""
         path = self.folder / "session.db"
         if not path.exists():
             return 0
         with closing(sqlite3.connect(path)) as base:
             tables = base.execute("select name from sqlite_master where type = 'table'").fetchall()
-            return sum(
-                int(base.execute(f'select count(*) from "{name}"').fetchone()[0]) for (name,) in tables
-            )
+            sums = (_sum_of(base, name, column) for (name,) in tables)
+            return sum(sums)
+
+    def effects(self, run: Run) -> int:
+        """Return the bytes of what a run has seen and done outside, each of them counted once: bodies of
+        requests and replies, files that it has read or left, rows of the session, output of processes."""
+        files = (self.folder / name for name in (*WORLD, *TRACES, "note.txt"))
+        printed = run.values("process")
+        return (
+            self.model.traffic
+            + sum(path.stat().st_size for path in files if path.exists())
+            + self._rows("length")
+            + sum(map(len, printed))
+        )
 
     def tape(self) -> bytes:
         """Return all that was recorded."""
         ours = {*WORLD, *TRACES, "note.txt"}
         files = [path for path in self.folder.rglob("*") if path.is_file() and path.name not in ours]
         return b"".join(path.read_bytes() for path in files if not _NO_TAPE.search(str(path)))
+
+
+def _computed() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _sum_of(base: sqlite3.Connection, table: str, column: str) -> int:
+    """Return how many rows a table has; for the column ``length``, the characters and bytes in them."""
+    if column == "length":
+        names = [row[1] for row in base.execute(f'pragma table_info("{table}")')]
+        column = " + ".join(f'coalesce(length("{name}"), 0)' for name in names)
+    return int(base.execute(f'select coalesce(sum({column}), 0) from "{table}"').fetchone()[0])
 
 
 # The agent's parts: what a replay, or a branch's beginning, gave back of each.
@@ -539,17 +568,22 @@ def _reports(desk: Desk) -> dict[str, str]:
 def costs(desks: dict[str, Desk], rounds: int, turns: int) -> dict[str, dict[str, float]]:
     """Return what a loop of so many turns costs in each recorder, recorded and not, in turn; and its replay's
     speed."""
-    plain: dict[str, list[float]] = {name: [] for name in desks}
-    recorded: dict[str, list[float]] = {name: [] for name in desks}
+    plain: dict[str, list[Run]] = {name: [] for name in desks}
+    recorded: dict[str, list[Run]] = {name: [] for name in desks}
     found: dict[str, dict[str, float]] = {name: {} for name in desks}
     for _ in range(rounds):
         for name, desk in desks.items():
-            plain[name].append(_looped(desk, desk.recorder.plain, turns).seconds)
-            recorded[name].append(_looped(desk, desk.recorder.record, turns).seconds)
-            found[name]["bytes"] = len(desk.tape()) / desk.model.traffic
+            plain[name].append(_looped(desk, desk.recorder.plain, turns))
+            run = _looped(desk, desk.recorder.record, turns)
+            recorded[name].append(run)
+            found[name]["bytes"] = len(desk.tape()) / desk.effects(run)
     for name, desk in desks.items():
-        found[name]["ratio"] = median(map(truediv, recorded[name], plain[name]))
-        found[name]["added"] = median(map(sub, recorded[name], plain[name]))
+        for unit, of in (("", attrgetter("seconds")), ("computed ", attrgetter("computed"))):
+            ours, others = [*map(of, recorded[name])], [*map(of, plain[name])]
+            found[name][f"{unit}ratio"] = median(map(truediv, ours, others))
+            found[name][f"{unit}added"] = median(map(sub, ours, others))
+        run = _looped(desk, desk.recorder.record, 0)
+        found[name]["bytes of 40"] = len(desk.tape()) / desk.effects(run)
         desk.model.delay = SLOW
         slow = _looped(desk, desk.recorder.record, turns)
         desk.model.delay = 0
@@ -561,12 +595,12 @@ def costs(desks: dict[str, Desk], rounds: int, turns: int) -> dict[str, dict[str
 
 
 def _looped(desk: Desk, command: str, turns: int) -> Run:
-    """Run the loop in an empty folder."""
+    """Run the loop in an empty folder; without turns, the agent's other parts."""
     shutil.rmtree(desk.folder)
     desk.folder.mkdir()
     desk.fresh()
     run = desk.run(command, TURNS=str(turns))
-    if run.status or len(run.asked) != turns + 1:
+    if run.status or len(run.asked) != (turns + 1 if turns else CALLS):
         raise RuntimeError(f"{command}: {len(run.asked)} calls: {run.said}")
     return run
 
@@ -577,10 +611,16 @@ def missed(costs: dict[str, dict[str, float]]) -> list[str]:
     if ours is None:
         return []
     added = [cost["added"] for name, cost in costs.items() if name != OURS]
+    computed = [cost["computed added"] for name, cost in costs.items() if name != OURS]
     rows = [
         ("recording, × plain", ours["ratio"], COST),
-        ("tape, × bytes of the calls", ours["bytes"], BYTES),
+        ("recording, × plain, processor time", ours["computed ratio"], COST),
+        ("tape of the loop, × bytes of its effects", ours["bytes"], BYTES),
+        (f"tape of {CALLS} calls, × bytes of its effects", ours["bytes of 40"], BYTES),
         ("seconds that recording adds", ours["added"], LIGHTEST * min(added)) if added else None,
+        ("processor time that it adds", ours["computed added"], LIGHTEST * min(computed))
+        if computed
+        else None,
         ("a replay, × the recorded run", 1 / ours["faster"], 1 / FASTER) if "faster" in ours else None,
     ]
     return [
@@ -624,7 +664,10 @@ def _costs(seen: dict[str, Any]) -> str:
     rows = {
         "recording, × the plain run": ("ratio", "× {:.2f}"),
         "seconds that it adds": ("added", "{:.2f}"),
-        "bytes of the tape, × those of requests and replies": ("bytes", "× {:.2f}"),
+        "recording, × the plain run, in processor time": ("computed ratio", "× {:.2f}"),
+        "processor time that it adds": ("computed added", "{:.2f}"),
+        "bytes of the tape, × those of its effects": ("bytes", "× {:.2f}"),
+        f"bytes of the tape of {CALLS} calls, × those of its effects": ("bytes of 40", "× {:.2f}"),
         "a replay, × as fast as the recorded loop with a model of 200 ms": ("faster", "× {:.1f}"),
     }
     lines = [f"| | {' | '.join(seen)} |", f"|---|{'---|' * len(seen)}"]

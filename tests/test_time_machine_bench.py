@@ -25,7 +25,7 @@ def bench() -> Iterator[dict[str, Any]]:
 
 def run(bench: dict[str, Any], *lines: str, **known: Any) -> Any:
     traces = {name: [] for name in (*bench["TRACES"], "note.txt")} | known.pop("traces", {})
-    usual = {"said": "", "status": 0, "asked": [], "seconds": 1.0, "session": 8}
+    usual = {"said": "", "status": 0, "asked": [], "seconds": 1.0, "session": 8, "computed": 0.5}
     return bench["Run"](list(lines), **{**usual, **known}, traces=traces)
 
 
@@ -46,11 +46,14 @@ def test_harnpy_gives_back_what_the_table_says(bench: dict[str, Any], tmp_path: 
         desk = bench["Desk"]("harnpy", bench["installed"]("harnpy", tmp_path), tmp_path, model)
         recorded = desk.run(desk.recorder.record)
         assert len(recorded.asked) == bench["CALLS"], recorded.said
+        tape, effects, traffic = len(desk.tape()), desk.effects(recorded), model.traffic
         desk.keep()
         desk.fresh()
         (desk.folder / "edition.txt").write_text("edition two\n")
         again = desk.run(desk.recorder.replay)
     case = bench["Case"](recorded, recorded, again, 0)
+    assert tape <= bench["BYTES"] * effects
+    assert effects > traffic + sum(map(len, recorded.values("process")))
     assert again.asked == []
     assert bench["_bytes"](recorded, again) == "yes"
     cells = {name: judge(case) for name, judge in bench["ASPECTS"].items()}
@@ -108,8 +111,13 @@ def test_a_session_is_kept_once(bench: dict[str, Any]) -> None:
 
 def test_the_budgets_name_what_is_missed(bench: dict[str, Any]) -> None:
     fine = {"ratio": 1.1, "added": 0.1, "bytes": 1.0, "faster": 30.0}
-    assert bench["missed"]({"harnpy": fine, "other": {"added": 0.3}}) == []
+    fine |= {"computed ratio": 1.1, "computed added": 0.1, "bytes of 40": 1.0}
+    other = {"added": 0.3, "computed added": 0.3}
+    assert bench["missed"]({"harnpy": fine, "other": other}) == []
     assert bench["missed"]({"harnpy": fine | {"ratio": 1.2}}) == ["recording, × plain: 1.20, must 1.15"]
-    assert bench["missed"]({"harnpy": fine, "other": {"added": 0.1}}) == [
+    assert bench["missed"]({"harnpy": fine | {"bytes of 40": 1.4}}) == [
+        "tape of 40 calls, × bytes of its effects: 1.40, must 1.30"
+    ]
+    assert bench["missed"]({"harnpy": fine, "other": other | {"added": 0.1}}) == [
         "seconds that recording adds: 0.10, must 0.05"
     ]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from harnpy.cache import VARIABLE
 from harnpy.cli import FAILED, OK, tables
 from harnpy.cli.command_options import write_page
 from harnpy.cli.console import complain, counted, harmless, one_line, paint, report_failure, say
-from harnpy.cli.project_setup import bind_project
+from harnpy.cli.replays import bound, unchanged_disk
 from harnpy.formats.json import compact_json
 from harnpy.formats.markup import count, duration, money
 from harnpy.workflow.report.diff_report import (
@@ -31,36 +29,9 @@ if TYPE_CHECKING:
 
     from harnpy.formats.dicts import Dict
     from harnpy.llm.call import Models
-    from harnpy.tape.worlds import TapedWorld
     from harnpy.workflow.evaluation import EvalPack, JudgeScore
 
 _WIDTHS = {"task": 40, "what": 100, "reply": 60}
-
-
-# Replays, as commands have them.
-
-
-def bound(vm: Any, file: str) -> None:
-    """Prepare the Vm of a replay as the recorded run's was."""
-    vm.careful = True
-    if vm.tape.job.body.get("project"):
-        bind_project(vm, file, vm.tape.header.command.get("skill_dirs") or ())
-
-
-@contextmanager
-def unchanged_disk(world: TapedWorld | None = None) -> Iterator[None]:
-    """Have nothing cached on the disk meanwhile, unless ``world`` is an open one."""
-    is_open = world is not None and not world.rules.is_closed
-    if is_open or os.environ.get(VARIABLE):
-        yield
-        return
-    former, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    os.environ[VARIABLE] = "writes"
-    try:
-        yield
-    finally:
-        del os.environ[VARIABLE]
-        sys.dont_write_bytecode = former
 
 
 def _failed(error: Exception) -> int:

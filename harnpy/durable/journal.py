@@ -83,7 +83,6 @@ ENV: Final = "env"
 #: Not asked for by the program: that it has printed so much.
 OUTPUT: Final = "out"
 
-_UNNOTICED = frozenset({NOW, RANDOM, ID, READ})
 #: What may have done its work although it was cut off, and would do it twice.
 _UNSAFE = frozenset({WRITE, PROCESS, HTTP, HOST})
 #: What is entered again at no cost, and so holds up no worker that stops.
@@ -168,6 +167,9 @@ class Journal:
     waits: so nothing comes to the program's own loop but what is recorded.
     """
 
+    #: What nobody outside can notice is recorded with what comes next, not by itself.
+    unnoticed = frozenset({NOW, RANDOM, ID, READ})
+
     def __init__(self, run: RunContext, world: World, *, is_trial: bool = False) -> None:
         self._run = run
         #: Whether the program goes no further than its records.
@@ -199,7 +201,8 @@ class Journal:
         self._outer: asyncio.AbstractEventLoop | None = None
         self._holding: set[asyncio.Task[None]] = set()
         self._wakeful: Wakeful | None = None
-        self._woken: asyncio.Future[None] | None = None
+        #: Whether the loop outside runs until something ends.
+        self._is_waiting = False
         self._ticker: Ticker | None = None
         self._is_due = self._is_asked_to_end = self._is_leaving = False
         self._has_begun = False
@@ -263,7 +266,7 @@ class Journal:
                 return given
             self._part(key, self._task(), step, wanted)
         self.anew(key, wanted)
-        is_noticed = kind not in _UNNOTICED
+        is_noticed = kind not in self.unnoticed
         if is_noticed:
             self.flush()
         try:
@@ -503,7 +506,7 @@ class Journal:
                 self._begin(effect)
         self.may_have_happened = False
         if not self._ended:
-            self._in_loop(self._first(None if timer is None else max(timer - self._elapsed(), 0)))
+            self._wait(None if timer is None else max(timer - self._elapsed(), 0))
         self.take()
         if not self._is_busy():
             self._ask(self._run.check)
@@ -611,29 +614,35 @@ class Journal:
         return self._outer
 
     def _in_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        if self._wakeful is None:
-            self._wakeful = Wakeful(self._loop)
+        self._hear()
         return self._loop.run_until_complete(coroutine)
 
-    async def _first(self, seconds: float | None) -> None:
-        """Return when an effect has ended, the seconds are over, or the run is asked to end."""
-        woken = self._woken = self._loop.create_future()
+    def _hear(self) -> None:
+        if self._wakeful is None:
+            self._wakeful = Wakeful(self._loop)
+
+    def _wait(self, seconds: float | None) -> None:
+        """Let the loop outside go on until an effect has ended, the seconds are over, or the run is asked to
+        end. Each turn of the loop has its price: a coroutine that waits for that would cost three."""
+        if self._is_to_end() or self._ended or self._is_called_off():
+            return
+        self._hear()
         timer = None if seconds is None else self._loop.call_later(seconds, self._wake)
+        self._is_waiting = True
         try:
-            if not (self._is_to_end() or self._ended or self._is_called_off()):
-                await woken
+            self._loop.run_forever()
         finally:
-            self._woken = None
+            self._is_waiting = False
             if timer is not None:
                 timer.cancel()
 
     def _wake(self) -> None:
-        if self._woken is not None and not self._woken.done():
-            self._woken.set_result(None)
+        if self._is_waiting:
+            self._loop.stop()
 
     def look(self, seconds: float) -> None:
         """Let so much time pass for something that isn't recorded."""
-        self._in_loop(self._first(seconds))
+        self._wait(seconds)
         if not (self.is_over or self._is_busy()):
             self._ask(self._run.check)
 

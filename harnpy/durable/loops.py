@@ -31,7 +31,7 @@ class _Selector(DefaultSelector):
     on_rest: Callable[[float | None], object]
 
     def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
-        found = super().select(0)
+        found = super().select(0) if self.get_map() else []
         if not found and (timeout is None or timeout > 0):
             self.on_rest(timeout)
         return found

@@ -14,6 +14,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
+from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from math import isfinite
@@ -204,12 +205,17 @@ def _encode_object(value: Any, utf8: bool) -> Json:
 
 def _unusual(cls: Any, slots: dict[str, Any]) -> dict[str, Any]:
     """Return those of a dataclass's values that aren't its defaults, which `_decode_object` puts in again."""
-    usual = {each.name: _default(each) for each in fields(cls)}
+    usual = _usual(cls)
     return {
         key: item
         for key, item in slots.items()
         if type(item) is not type(usual.get(key, MISSING)) or item != usual[key]
     }
+
+
+@cache
+def _usual(cls: Any) -> dict[str, Any]:
+    return {each.name: _default(each) for each in fields(cls)}
 
 
 def _default(field: Field[Any]) -> Any:

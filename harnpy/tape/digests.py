@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from itertools import takewhile
+from operator import is_
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -22,27 +24,24 @@ class Digests:
     is looked at once: it is known by its identity."""
 
     def __init__(self) -> None:
-        self._chains: dict[int, list[tuple[Any, bytes]]] = {}
+        #: By the identity of the first message: the messages, and the digests up to each of them.
+        self._chains: dict[int, tuple[list[Any], list[bytes]]] = {}
 
     def of(self, messages: Sequence[Any]) -> str:
         """Return the digest of some messages, with secrets masked."""
         if not messages:
             return digest([])
         first = id(messages[0])
-        chain = self._chains.pop(first, [])
-        self._chains[first] = chain
+        known, states = self._chains[first] = self._chains.pop(first, ([], []))
         if len(self._chains) > _MOST_CHAINS:
             del self._chains[next(iter(self._chains))]
-        known = 0
-        for (message, _), now in zip(chain, messages, strict=False):
-            if message is not now:
-                break
-            known += 1
-        del chain[known:]
-        state = chain[-1][1] if chain else b""
-        for message in messages[known:]:
+        same = sum(takewhile(bool, map(is_, known, messages)))
+        del known[same:], states[same:]
+        state = states[-1] if states else b""
+        for message in messages[same:]:
             state = sha256(state + _data(message)).digest()
-            chain.append((message, state))
+            known.append(message)
+            states.append(state)
         return state.hex()[:16]
 
 

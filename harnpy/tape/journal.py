@@ -157,6 +157,9 @@ class TapeJournal(Journal):
     on without any.
     """
 
+    #: That a tool begins is only noted.
+    unnoticed = Journal.unnoticed | {TOOL}
+
     def __init__(
         self,
         world: World,
@@ -198,7 +201,7 @@ class TapeJournal(Journal):
         self.on_asked: Callable[[str], object] = lambda key: None
         self.on_print: Callable[[Callable[[str], object], str], object] = lambda write, text: None
         #: Returns the reply to what a model is asked, if that is known although it has no record of its own.
-        self.answer: Callable[[Json], Reply | None] = lambda asked: None
+        self.answer: Callable[[Json], Reply | None] | None = None
         #: How many calls of models came from the records, and how many were made.
         self.calls_repeated = self.calls_made = 0
         self._copies = self._is_writing = writer is not None
@@ -272,7 +275,7 @@ class TapeJournal(Journal):
 
     def reply_to(self, asked: Asked) -> Reply | None:
         """Return the reply to a call of a model that has no record; None when it has to be made."""
-        known = self.answer(self._wanted(asked))
+        known = None if self.answer is None else self.answer(self._wanted(asked))
         if known is not None:
             self.calls_repeated += 1
             self.calls_made -= 1

@@ -198,20 +198,28 @@ def main(argv: Sequence[str], stopping: Stopping | None = None) -> int:
         from harnpy.cli.bounds import run_bounded
 
         return run_bounded(argv, options.memory, options.time)
-    # What is loaded and compiled before the program starts is no garbage: looking for some would cost a cold
-    # start 5 %. `_collect` ends this.
+    return started(lambda: _execute(options, stopping))
+
+
+def started(start: Callable[[], int]) -> int:
+    """Return what ``start()`` does, which runs a program, and looks for no garbage until that begins.
+
+    What is loaded and compiled before is none: looking for some would cost a cold start 5 %, a replay 10 %.
+    `collect` ends this.
+    """
     gc.disable()
     try:
-        return _execute(options, stopping)
+        return start()
     finally:
         gc.unfreeze()
         gc.enable()
 
 
-def _collect() -> None:
+def collect() -> None:
     """Collect garbage from now on, and look for none in what is there."""
-    gc.freeze()
-    gc.enable()
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -328,7 +336,7 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
         evaluator=evaluator,
         limits=options.limits,
     )
-    vm.on_start.append(_collect)
+    vm.on_start.append(collect)
     return perform(vm, options, run)
 
 

@@ -13,7 +13,7 @@ import click
 from harnpy.cli import FAILED
 from harnpy.cli.command_options import html_option, trust_option
 from harnpy.cli.console import complain, paint
-from harnpy.cli.tapes import unchanged_disk
+from harnpy.cli.replays import unchanged_disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +36,12 @@ def replay(run: str, file: str | None, page: str | None) -> int:
 
     Of a stored run, given its file or id: show how it went, and whether it passes its own fixture.
     """
+    from harnpy.cli.commands.run import started
+
+    return started(lambda: _replay(run, file, page))
+
+
+def _replay(run: str, file: str | None, page: str | None) -> int:
     from harnpy.tape import TapeError, is_tape
 
     try:
@@ -293,6 +299,7 @@ def perform(world: TapedWorld, tape: Tape, file: str | None = None, vm: Vm | Non
 
     with unchanged_disk(world):
         vm = Vm(world) if vm is None else vm
+        vm.on_start.append(run.collect)
         of_project = bool(body.get("project"))
         return run.perform(vm, options, run.instrumented(options, world, again), of_project=of_project)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, cached_property
 from itertools import groupby, pairwise
 from math import log2
 from typing import Any
@@ -30,6 +30,20 @@ from harnpy.formats.secrets.names import (
     is_secret_member,
     names_secret,
 )
+
+
+class _Named:
+    """A pattern of values that stand by the name of a secret. Most texts have none, so it is compiled when it
+    is first used: all of them together take as long as everything else that is loaded here."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._pattern = pattern
+        self._flags = flags
+
+    @cached_property
+    def sub(self) -> Callable[[Callable[[re.Match[str]], str], str], str]:
+        return re.compile(self._pattern, self._flags).sub
+
 
 # Secret values in XML, SQL, forms, blocks of YAML and code: no plain `name=value`. Pure.
 #
@@ -66,8 +80,7 @@ _NAMED_VALUE = (
 _ORACLE = re.compile(r"(?P<keep>jdbc:oracle:\w{1,20}:[^\s/@]{1,64}/)(?!\[redacted)[^\s@]+(?=@)", _FLAGS)
 
 DOCUMENT_RULES = tuple(
-    re.compile(pattern, _FLAGS)
-    for pattern in (_ELEMENT, _SQL, _PART_OF_FORM, _BLOCK, _PAIR, _CALL, _NAMED_VALUE)
+    _Named(pattern, _FLAGS) for pattern in (_ELEMENT, _SQL, _PART_OF_FORM, _BLOCK, _PAIR, _CALL, _NAMED_VALUE)
 )
 
 
@@ -101,20 +114,20 @@ _PEM = re.compile(
 )
 
 #: A member of a JSON object inside the text, its quotes escaped or not.
-_MEMBER = re.compile(
+_MEMBER = _Named(
     rf"""(?P<keep>(?<!\\)(?P<quote>{_QUOTE})(?:(?:[^"'\\]{{0,80}}{BETWEEN})?(?:{NAME}|pwd)
          |[^"'\\]{{0,80}}(?:{PASSWORD}|{BETWEEN}(?:pass|pwd|dsn|jwt)))(?P=quote)\s*(?::|=>)\s*(?:u|b)?(?P=quote))
          (?!\[redacted:\w+\](?P=quote)) (?P<value>.+?) (?P<end>(?<!\\)(?P=quote)|\Z)""",
     _FLAGS | re.DOTALL,
 )
-_DOCKER_AUTH = re.compile(
+_DOCKER_AUTH = _Named(
     rf"""(?P<keep>(?<![A-Za-z0-9])_?auth(?:{_QUOTE})?\s*[:=]\s*(?:{_QUOTE})?)(?P<value>[A-Za-z0-9+/_-]{{6,}}={{0,2}})""",
     _FLAGS,
 )
 
 #: Words that follow "bearer" in prose.
 _PROSE = r"(?:tokens?|auth|authentication|authorization|headers?|schemes?|credentials?|of|the|and|or|is|in)"
-_BEARER = re.compile(
+_BEARER = _Named(
     rf"""(?P<keep>{BEGIN}bearer{_BLANK}+
          | authorization["']?\s*[:=]\s*["']?
            (?:basic|apikey|bot|key|digest|negotiate|ssws|[a-z0-9-]{{0,20}}hmac[a-z0-9-]{{0,20}})\s+)
@@ -122,7 +135,7 @@ _BEARER = re.compile(
          [A-Za-z0-9._~+/=-]{{3,}}""",
     _FLAGS,
 )
-_COOKIES = re.compile(
+_COOKIES = _Named(
     r"""(?P<keep>(?<![A-Za-z0-9])(?:set-)?cookie["']?\s*:\s*["']?)
         (?!\[redacted)[^\s=;,"'\\]{1,128}=[^\s;"'\\]+(?:;\s*[^\s=;,"'\\]{1,128}=[^\s;"'\\]+)*""",
     _FLAGS,
@@ -135,13 +148,13 @@ _IS = r"(?:=>|:=|=(?!=)|:(?!//))"
 _SAYS = r"(?::\*\*[ \t]*|(?:[ \t]+(?:for|of|on|in)(?:[ \t]+[\w.-]{1,40}){1,3}?)?[ \t]+(?:is|was|to)[ \t]+)"
 #: A header, variable or parameter with its value. In prose and code words and calls follow, but a key
 #: contains digits.
-_ASSIGNED = re.compile(
+_ASSIGNED = _Named(
     rf"""(?P<keep>{_NAME_BEGIN}(?:{NAME}){_NAME_END}(?:[ \t]{{0,8}}{_IS}[ \t]{{0,8}}|{_SAYS}){_MARK}?
          (?:token[ \t]+)?)
          (?={_VALUE}{{0,200}}[A-Za-z])(?={_VALUE}{{0,200}}[0-9]){_VALUE}{{6,}}+(?!\()""",
     _FLAGS,
 )
-_CONTEXTS_QUOTED = re.compile(
+_CONTEXTS_QUOTED = _Named(
     rf"""(?P<keep>{_NAME_BEGIN}(?:(?P<password>[A-Za-z]{{0,40}}{PASSWORD}|pwd|pass)|{KEY}){_NAME_END}
          (?:[ \t]{{0,8}}(?::[ ]{{0,2}}[A-Za-z]{{1,40}}[ ]{{0,2}}=|{_IS})[ \t]{{0,8}}|{_SAYS}
          |(?P<blank>[ \t]+)) (?P<quote>{_MARK}))
@@ -149,7 +162,7 @@ _CONTEXTS_QUOTED = re.compile(
     _FLAGS,
 )
 #: Words: people choose them as passwords, and keys without digits exist. Not what continues a sentence.
-_WORDS = re.compile(
+_WORDS = _Named(
     rf"""(?P<keep>(?:(?<![A-Za-z0-9])|(?-i:(?<=[a-z0-9])(?=[A-Z])))
          (?:(?P<password>[A-Za-z]{{0,40}}{PASSWORD}|(?<=[_-])pass|(?<=[;_-])pwd|(?<=user=)pwd
          |(?:pass|pwd)(?=:[ ]))|{KEY})
@@ -178,18 +191,18 @@ _REFERENCE = re.compile(
 )
 
 #: A row of a table in Markdown, and a name behind its value.
-_ROW = re.compile(
+_ROW = _Named(
     rf"""(?P<keep>\|[ \t]*[`*]{{0,2}}{_WHOLE_NAME}[`*]{{0,2}}[ \t]*\|[ \t]*(?P<quote>[`*]{{0,2}}))
          {_FRESH}(?P<value>[^\s|`]{{4,400}})(?=[`*]{{0,2}}[ \t]*\|)""",
     _FLAGS,
 )
-_BEHIND = re.compile(
+_BEHIND = _Named(
     rf"""(?P<keep>(?P<quote>{_MARK}))(?P<value>[^\s"'`\\]{{4,200}})
          (?=(?P=quote)[ ](?:is|was|as)[ ](?:the|my|your|our|a)[ ](?:[\w-]{{1,20}}[ ]){{0,2}}?
          {_WHOLE_NAME}\b)""",
     _FLAGS,
 )
-_PARAMETER = re.compile(
+_PARAMETER = _Named(
     rf"""(?P<keep>[?&](?:[\w.-]{{0,40}}[_-])?(?:key|sig|signature|auth|pwd|jwt|assertion|{NAME})=)
          {_FRESH}[^&\s"'<>\#\\]{{8,}}""",
     _FLAGS,
@@ -198,12 +211,12 @@ _PARAMETER = re.compile(
 _DIGITS = re.compile(r"(?P<keep>(?<![A-Za-z0-9_-])(?:0x)?)[0-9a-fA-F]{32,}(?![\w-])")
 _NAME_BEFORE = re.compile(rf"{_NAME_BEGIN}{NAME}{_NAME_END}[ \t:=]{{1,8}}{_MARK}?\Z", _FLAGS)
 _NEAR = 60
-_SIGNATURE = re.compile(r"(?P<keep>\bSignature=)[0-9a-f]{64}", re.IGNORECASE)
+_SIGNATURE = _Named(r"(?P<keep>\bSignature=)[0-9a-f]{64}", re.IGNORECASE)
 #: User and password in a URL.
 _USERINFO = re.compile(r"""(?P<keep>://)(?P<value>[^\s/?\#"'<>\\]{1,400})(?=@)""")
 _TOKEN = re.compile(r"(?=[A-Za-z_.~-]*[0-9])[^:]{12,}|[^:]{20,}")
 
-_FLAG = re.compile(
+_FLAG = _Named(
     rf"""(?P<keep>(?<![\w-])--?(?:[a-z0-9]{{1,20}}[_-]){{0,6}}(?:(?P<password>[a-z]{{0,20}}{PASSWORD}|pass)|{KEY})
          (?:=|[ \t]+|["'],\s*["'])(?:{_QUOTE})?){_FRESH}(?P<value>[^\s"'\\,;)|-][^\s"'\\,;)|]{{3,200}})""",
     _FLAGS,
@@ -219,7 +232,7 @@ _CLIENT_PASSWORD = re.compile(
         (?!\[redacted)[^\s"'\\-][^\s"'\\]{2,200}""",
     re.VERBOSE,
 )
-_NETRC = re.compile(
+_NETRC = _Named(
     rf"""(?P<keep>\b(?:machine|login|default){_BLANK}+(?!and\b|or\b|with\b)\S{{1,128}}?{_BLANK}+
          (?:account{_BLANK}+\S{{1,128}}?{_BLANK}+)?password{_BLANK}+)(?!\[redacted)[^\s\\"']+""",
     _FLAGS,
@@ -234,7 +247,7 @@ _PGPASS = re.compile(
 _MATCH = 32
 
 
-def _replaced(pattern: re.Pattern[str], apply: Callable[[re.Match[str]], str], text: str) -> str:
+def _replaced(pattern: re.Pattern[str] | _Named, apply: Callable[[re.Match[str]], str], text: str) -> str:
     """Return ``text`` with each match replaced by what ``apply`` returns for it."""
 
     def replacement(found: re.Match[str]) -> str:
@@ -253,10 +266,8 @@ def mask_in_context(text: str) -> str:
     if not _has_name(text):
         return text
     text = _replaced(_MEMBER, lambda found: f"{found['keep']}{MASK}{found['end']}", text)
-    for pattern in DOCUMENT_RULES:
-        text = _replaced(pattern, _mask, text)
-    for pattern, apply in _NAME_RULES:
-        text = _replaced(pattern, apply, text)
+    for rule, apply in _NAME_RULES:
+        text = _replaced(rule, apply, text)
     return "\n".join(_masked_line(line) if _has_name(line) else line for line in paced(text.split("\n")))
 
 
@@ -354,7 +365,8 @@ _IN_NAMES = tuple(
     "pass pwd token secret key auth cookie credential phrase mnemonic dsn jwt webhook connection bearer sig"
     " assertion identified".split()
 )
-_NAME_RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+_NAME_RULES: tuple[tuple[_Named, Callable[[re.Match[str]], str]], ...] = (
+    *((pattern, _mask) for pattern in DOCUMENT_RULES),
     (_COOKIES, _mask),
     (_DOCKER_AUTH, _docker),
     (_BEARER, _mask),
@@ -362,7 +374,7 @@ _NAME_RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] 
     (_NETRC, _mask),
 )
 #: Nothing that these find goes on in the next line.
-_LINE_RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+_LINE_RULES: tuple[tuple[re.Pattern[str] | _Named, Callable[[re.Match[str]], str]], ...] = (
     (_ASSIGNED, _mask),
     (_CONTEXTS_QUOTED, _quoted),
     (_WORDS, _words),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import subprocess
+import sys
 import time
 import uuid
 from pathlib import Path
@@ -350,3 +352,18 @@ def test_time_is_linear(piece: str) -> None:
         return time.process_time() - start
 
     assert_linear(seconds, 250)
+
+
+def test_patterns_of_named_secrets_are_compiled_for_texts_with_a_name_only() -> None:
+    code = """
+import re
+from harnpy.formats.secrets.masking import mask_secrets
+compiled, make = [], re.compile
+re.compile = lambda *arguments: compiled.append(arguments) or make(*arguments)
+mask_secrets("/home/ada/notes.txt")
+print(len(compiled))
+mask_secrets("password: hunter2hunter")
+print(len(compiled) > 10)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["0", "True"]
