@@ -225,8 +225,11 @@ def _default(field: Field[Any]) -> Any:
 def _decode_object(name: str, is_called: bool, arguments: Json, state: Json) -> Any:
     cls = _class(name, _is_data)
     given, held = decode(arguments), decode(state)
-    value = cls(*given) if is_called else cls.__new__(cls, *given)
-    _restore(value, held)
+    try:
+        value = cls(*given) if is_called else cls.__new__(cls, *given)
+        _restore(value, held)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise Unreadable(f"what it has of a {name} is none") from error
     if is_dataclass(cls) and not is_called:
         for each in fields(cls):
             if not hasattr(value, each.name):

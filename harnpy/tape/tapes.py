@@ -112,6 +112,12 @@ def is_tape(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+def names_tape(path: str) -> bool:
+    """Return whether somebody means a tape by ``path``: one is there or is being written, or it is called
+    like one."""
+    return is_tape(path) or path.endswith(".tape") or os.path.exists(f"{path}.partial")
+
+
 def free_name(stem: str, suffix: str) -> str:
     """Return the name of a tape that nothing has yet: with a number behind ``stem`` if need be."""
     number, name = 1, f"{stem}{suffix}"

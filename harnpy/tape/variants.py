@@ -20,7 +20,7 @@ from harnpy.formats.json import compact_json
 from harnpy.formats.options import OptionTable
 from harnpy.formats.yaml import YamlError, parse_yaml
 from harnpy.tape.branch import branch
-from harnpy.tape.changes import Changes
+from harnpy.tape.changes import Changes, edited_files
 from harnpy.tape.comparison import CUT_OFF
 from harnpy.tape.effects import calls_of, seconds_of
 from harnpy.tape.estimates import Estimate, mean_of, share_of
@@ -122,9 +122,10 @@ def _variant(given: Any, place: str) -> Variant:
 
 
 def _edited(given: Any, place: str) -> Mapping[str, str]:
-    pairs = {} if given is None else {given: given} if isinstance(given, str) else given
+    pairs = [given] if isinstance(given, str) else {} if given is None else given
     if isinstance(pairs, list):
-        pairs = {path: path for path in pairs if isinstance(path, str)}
+        texts = (path.partition("=") for path in pairs if isinstance(path, str))
+        pairs = {path: other or path for path, _, other in texts}
     if not isinstance(pairs, dict) or not all(isinstance(each, str) for each in (*pairs, *pairs.values())):
         raise TapeError(
             f"{place}: edit is {compact_json(given)}, and must be a path, a list of paths, or a dict"
@@ -195,6 +196,13 @@ def varied(
     made; the others are given up.
     """
     known = read_tape(tape)
+    files = World().files
+    for each in variants:  # before anything is paid for
+        try:
+            each.changes.check()
+            edited_files(each.changes, files, known.job.body["cwd"])
+        except TapeError as error:
+            raise TapeError(f"variant '{each.name}': {error}") from None
     recorded = _outcome(known, judge, prepare)
     make_directories(directory)
     if executor is None:

@@ -83,3 +83,11 @@ def test_a_run_says_which_step_names_what_it_must_not(tmp_path: Path) -> None:
     ):
         done(job, MemoryRun([Step("task_root/1:read", evil)]), Outside())
     assert not (tmp_path / "done").exists()
+
+
+def test_an_object_with_parts_that_its_class_has_not_is_unreadable() -> None:
+    written = encode(Reply("hi", "m", "p", "m", 1, 2))
+    _, _, _, state = written["$object"]
+    state["$tuple"][1]["requestedXmodel"] = state["$tuple"][1].pop("requested_model")
+    with pytest.raises(Unreadable, match=r"harnpy\.llm\.reply:Reply"):
+        decode(written)

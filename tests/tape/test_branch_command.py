@@ -115,7 +115,11 @@ def test_wrong_usage_is_said(run: Command) -> None:
     done = run("branch", "run.tape", "--at", "1", "--set", "temperature")
     assert done.returncode == 2
     assert "`--set temperature` says no value: write --set temperature=VALUE" in done.stderr
+    done = run("branch", "run.tape", "--at", "1", "--message", '{"role":')
+    assert "the value of --message isn't JSON: " in done.stderr
     assert run("branch", "run.tape").returncode == 2
+    for command in (["replay"], ["runs", "steps"], ["compare", "run.tape"]):
+        assert "none.tape can't be read: No such file or directory" in run(*command, "none.tape").stderr
     assert "main.harn isn't a tape" in run("branch", "main.harn", "--at", "1").stderr
 
 

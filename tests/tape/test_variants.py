@@ -169,6 +169,14 @@ def test_a_branch_that_can_not_be_made_is_named(tmp_path: Path) -> None:
         made(tmp_path, Changes(), call=9)
 
 
+def test_nothing_is_paid_for_before_all_variants_can_be_made(tmp_path: Path) -> None:
+    seen: list[str] = []
+    missing = Changes(files={"rules.txt": "none.txt"})
+    with pytest.raises(TapeError, match=r"the edited file none\.txt can't be read"):
+        made(tmp_path, Changes(), missing, on_run=lambda name, outcome: seen.append(name))
+    assert seen == []
+
+
 def test_a_record_of_a_run_that_failed(tmp_path: Path) -> None:
     tape = recorded(tmp_path, 'println("said")\nthrow "no"\n')
     run = record_of(tape)
@@ -182,7 +190,7 @@ def test_a_file_of_variants(wrapped: bool) -> None:
 - message: shorter, please
 - {name: cheap, model: p/small, set: {temperature: 0}}
 - name: edited
-  edit: [a.txt, b.txt]
+  edit: [a.txt, b.txt=d.txt]
 - name: exchanged
   edit: {a.txt: c.txt}
   code: other.harn
@@ -193,7 +201,7 @@ def test_a_file_of_variants(wrapped: bool) -> None:
     assert read_variants(text, "v.yaml") == [
         Variant('message "shorter, please"', Changes(message="shorter, please")),
         Variant("cheap", Changes(model="p/small", options={"temperature": 0})),
-        Variant("edited", Changes(files={"a.txt": "a.txt", "b.txt": "b.txt"})),
+        Variant("edited", Changes(files={"a.txt": "a.txt", "b.txt": "d.txt"})),
         Variant("exchanged", Changes(files={"a.txt": "c.txt"}, code="other.harn")),
         Variant("one", Changes(files={"a.txt": "a.txt"})),
     ]

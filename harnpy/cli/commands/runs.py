@@ -281,9 +281,9 @@ def show(id: str, engine: str | None, store: str | None, as_json: bool) -> int:
 @_failing
 def steps(id: str, calls: bool, engine: str | None, store: str | None, as_json: bool) -> int:
     """List the recorded steps of the durable run ID, the effects on a tape, or the stages of a record."""
-    from harnpy.tape import is_tape
+    from harnpy.tape import names_tape
 
-    if is_tape(id):
+    if names_tape(id):
         from harnpy.cli.tapes import list_effects
 
         return list_effects(id, calls, as_json)
@@ -507,9 +507,9 @@ def compare(left: str, right: str, page: str | None, as_json: bool) -> int:
 
 def compare_any(left: str, right: str, page: str | None, as_json: bool) -> int:
     """Print how one run differs from another: two tapes, or two records."""
-    from harnpy.tape import is_tape
+    from harnpy.tape import names_tape
 
-    are_tapes = is_tape(left), is_tape(right)
+    are_tapes = names_tape(left), names_tape(right)
     if all(are_tapes):
         from harnpy.cli.tapes import compare_tapes
 

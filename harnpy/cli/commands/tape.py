@@ -42,13 +42,13 @@ def replay(run: str, file: str | None, page: str | None) -> int:
 
 
 def _replay(run: str, file: str | None, page: str | None) -> int:
-    from harnpy.tape import TapeError, is_tape
+    from harnpy.tape import TapeError, is_tape, names_tape
 
     try:
         bundled = None if is_tape(run) else _bundled(run)
     except TapeError as error:
         return _failed(error)
-    if bundled is None and not (is_tape(run) or os.path.exists(f"{run}.partial")):
+    if bundled is None and not names_tape(run):
         from harnpy.cli.commands import runs
 
         if file is not None:
@@ -163,9 +163,9 @@ def branch(
     from harnpy.tape.overlay import check_keep
     from harnpy.world import World
 
-    options = {name: _json(value) for name, value in (_pair(each, "--set") for each in settings)}
+    options = {name: _json(value, "--set") for name, value in (_pair(each, "--set") for each in settings)}
     files = {name: other or name for name, _, other in (each.partition("=") for each in edits)}
-    changes = Changes(None if message is None else _json(message), model, options, files, code)
+    changes = Changes(None if message is None else _json(message, "--message"), model, options, files, code)
     try:
         if keep is not None:
             check_keep(keep)
@@ -188,13 +188,15 @@ def _pair(text: str, option: str) -> tuple[str, str]:
     return name, value
 
 
-def _json(text: str) -> Any:
-    """Return what JSON text says; other text is a text."""
+def _json(text: str, option: str) -> Any:
+    """Return what JSON text says; other text is a text, unless it begins as JSON does."""
     import json
 
     try:
         return json.loads(text)
-    except ValueError:
+    except ValueError as error:
+        if text[:1] in ("{", "[", '"'):
+            raise click.UsageError(f"the value of {option} isn't JSON: {error}") from None
         return text
 
 

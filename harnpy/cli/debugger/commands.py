@@ -27,7 +27,7 @@ from harnpy.cli.repl import is_expression
 from harnpy.cli.tables import show
 from harnpy.syntax.diagnostic import SourceFault
 from harnpy.tape.description import described, task_of
-from harnpy.tape.tapes import TapeError, is_tape
+from harnpy.tape.tapes import TapeError, names_tape
 from harnpy.vm.values import Builtin, Fn
 
 if TYPE_CHECKING:
@@ -589,7 +589,7 @@ def debug(
     FILE may be a tape, which `harnpy run --record` has made: the run is replayed, without effects, and goes
     backwards, too.
     """
-    if not is_tape(file):
+    if not names_tape(file):
         if wanted is not None:
             raise click.UsageError(f"'{file}' isn't a tape, and `--who` asks about a recorded run")
         return Terminal(Launch(os.fspath(file), args, skill_dirs, llm_mock)).run()

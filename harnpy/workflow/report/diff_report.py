@@ -284,7 +284,7 @@ def said_of(call: Dict) -> str:
     said = call["error"] or call["reply"]
     if said.strip():
         return str(said).strip().partition("\n")[0]
-    return ", ".join(f"calls {name}" for name, _ in call["tools"])
+    return ", ".join(f"calls {name}({compact_json(given)})" for name, given in call["tools"])
 
 
 def _call(pair: Dict) -> Markup:
