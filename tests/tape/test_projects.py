@@ -104,7 +104,7 @@ def test_a_hook_that_prints_something_else_is_said(harnpy: Command, tmp_path: Pa
     assert harnpy("run", "--record", "run.tape", "p.harn").returncode == 0
     (tmp_path / "rules.harn").write_text('pub fn before(p) { println("behind") }')
     said = harnpy("replay", "run.tape", "p.harn").stderr
-    assert "it prints something else: recorded were 7 characters, now \"behind\\n\"; edited:" in said
+    assert 'it prints something else: recorded were 7 characters, now "behind\\n"; edited:' in said
 
 
 _STORED = 'import "std/session"\nsession_store("sqlite:s.db")\n'
