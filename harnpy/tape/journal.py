@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from stat import S_ISREG
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from harnpy.durable.journal import (
     ENV,
@@ -453,11 +453,6 @@ class TapeJournal(Journal):
         number = effects_in(step for _, step in self._recorded[: self._next])
         return TapeError(f"{self.tape} is damaged at effect {number}, {step.key}: record the run again")
 
-    def give_up(self, error: TapeError) -> NoReturn:
-        """End the program for what it can't see. Raises `Ending`."""
-        self.ending, self.is_over = Ending(error), True
-        raise self.ending
-
     def look(self, seconds: float) -> None:
         """Let time pass for what another thread brings. In a replay nobody brings anything from outside."""
         self._looks += 1
@@ -500,8 +495,7 @@ class TapeJournal(Journal):
         else:
             failure = self._failure(sys.exc_info()[1]) if asked is None and self._is_at_end else ""
             error = TapeDiverged(self.tape, number, place, asked, recorded, self.edited, failure)
-        self.ending, self.is_over = Ending(error), True
-        return self.ending
+        return self.refuse(error)
 
     def _failure(self, error: BaseException | None) -> str:
         """Return how the program ends early by what is raised."""

@@ -144,12 +144,11 @@ class TapedListener:
             try:
                 number, scope = await self._journal.waited(PIECE, self._next)
             except OSError as error:
-                self._journal.give_up(
-                    TapeError(
-                        f"the branch can't listen at {self.host}:{self.port} as {self._journal.tape} does: "
-                        f"{system_reason(error)}: free the address, or branch before the program listens"
-                    )
+                why = TapeError(
+                    f"the branch can't listen at {self.host}:{self.port} as {self._journal.tape} does: "
+                    f"{system_reason(error)}: free the address, or branch before the program listens"
                 )
+                raise self._journal.refuse(why) from None
             self._numbers = max(self._numbers, number)
             if scope is not None:
                 self._answering[number] = asyncio.ensure_future(self._answer(number, scope))
