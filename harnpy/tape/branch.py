@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from harnpy.storage.contract import Store
+    from harnpy.tape.directory import Tree
     from harnpy.tape.journal import TapeJournal
     from harnpy.workflow.engines.contract import Json, Step
     from harnpy.world.files import Files
@@ -154,6 +155,9 @@ class Branching(TapedWorld):
         self._processes.close()
         self.overlay.close()
 
+    def tree(self, directory: str) -> Tree:
+        return self.overlay.tree(directory)
+
     def kept(self, store: Store) -> Store:
         if store.url.startswith("memory:"):
             return store
@@ -170,6 +174,7 @@ class Branching(TapedWorld):
             self.is_live = True
 
         install(journal, vm, self._requests)
+        journal.on_changed = lambda changed: self.overlay.change(self.directory, changed)
         journal.on_live, journal.pieces = go_live, self._pieces
         self.forks.note, self.forks.is_rewriting = journal.note, lambda: journal.is_rewriting
 

@@ -7,12 +7,14 @@ are. Files that the program has written itself are its own affair, and no edits.
 from __future__ import annotations
 
 import os.path
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.durable.journal import PROCESS, READ, WRITE
 from harnpy.durable.values import Unreadable, decode, encode, encode_error
 from harnpy.faults import TooLarge
 from harnpy.tape.description import kind_of
+from harnpy.tape.directory import changed_in
 from harnpy.workflow.engines.contract import Step
 
 if TYPE_CHECKING:
@@ -194,9 +196,13 @@ def _text(written: Json) -> str | None:
 
 
 def _written(steps: Sequence[Step]) -> set[str]:
-    """Return the paths that a run has written, removed or moved."""
+    """Return the paths that a run has written, removed or moved, itself or by its processes."""
     calls = [call for step in steps if (call := _call(step, WRITE)) is not None]
-    return {path for call in calls for path in call[1:3] if isinstance(path, str)}
+    found = {path for call in calls for path in call[1:3] if isinstance(path, str)}
+    for step in steps:
+        with suppress(Unreadable):  # the program's run meets it, and says so
+            found.update(changed_in(step.output).files)
+    return found
 
 
 def _call(step: Step, kind: str) -> list[Any] | None:

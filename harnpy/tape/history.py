@@ -13,25 +13,30 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.durable.journal import ENV, MODEL, OUTPUT, WRITE
+from harnpy.durable.values import Unreadable
 from harnpy.tape.description import kind_of, task_of
+from harnpy.tape.directory import Changed, changed_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from harnpy.tape.tapes import Tape
     from harnpy.vm.unit import Unit
-    from harnpy.workflow.engines.contract import Json
+    from harnpy.workflow.engines.contract import Json, Step
 
 
 class Effect(NamedTuple):
     """An effect on the tape. ``number`` counts effects from 1; ``call`` counts calls of models, and is 0 for
-    other effects. ``has_failed``: an error came of it."""
+    other effects; ``files`` are the paths of what processes had changed by then, ``process`` is the name of
+    one that is talked to. ``has_failed``: an error came of it."""
 
     number: int
     key: str
     asked: Json
     call: int
     has_failed: bool
+    files: Collection[str] = ()
+    process: str = ""
 
 
 class Asking(NamedTuple):
@@ -64,7 +69,10 @@ class History:
                 calls += kind == MODEL
                 output = step.output if isinstance(step.output, dict) else {}
                 number, call = len(self.effects) + 1, calls if kind == MODEL else 0
-                self.effects.append(Effect(number, step.key, output.get("asked"), call, "error" in output))
+                made, asked = _changed(step), output.get("asked")
+                self.effects.append(
+                    Effect(number, step.key, asked, call, "error" in output, made.files, made.process)
+                )
             self._given.append(len(self.effects))
         # What each moment is, a column each.
         self._tasks, self._frames, self._places, self._steps = (array("L") for _ in range(4))
@@ -142,6 +150,8 @@ class History:
         cwd = self.tape.job.body["cwd"]
         wanted = os.path.normpath(os.path.join(cwd, path))
         for effect in reversed(self.effects_by(moment)):
+            if any(os.path.normpath(os.path.join(cwd, one)) == wanted for one in effect.files):
+                return effect
             if kind_of(effect.key) != WRITE or effect.has_failed or not isinstance(effect.asked, list):
                 continue
             of_two = effect.asked[0] in ("rename", "copy", "delete_file")
@@ -181,3 +191,10 @@ class History:
             return frames[one - 1] == frame and start in (None, self._place_list[places[one - 1]][1])
 
         return self.before(moment + 1, is_it)
+
+
+def _changed(step: Step) -> Changed:
+    try:
+        return changed_in(step.output)
+    except Unreadable:  # the replay says so where it meets the record
+        return Changed({})

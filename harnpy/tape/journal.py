@@ -20,7 +20,9 @@ from harnpy.durable.journal import (
     MODEL,
     OUTPUT,
     PIECE,
+    PROCESS,
     READ,
+    SEND,
     SESSION,
     TOOL,
     WAIT,
@@ -29,10 +31,11 @@ from harnpy.durable.journal import (
     Journal,
     NotDurable,
 )  # fmt: skip
-from harnpy.durable.values import decode, decode_error, encode, told
+from harnpy.durable.values import Unreadable, decode, decode_error, encode, told
 from harnpy.formats.manifest import VARIABLE as TRUST
 from harnpy.tape.description import described, difference, kind_of
 from harnpy.tape.digests import Digests
+from harnpy.tape.directory import Changed, Directory, changed_in, written
 from harnpy.tape.redaction import Redaction
 from harnpy.tape.tapes import TapeError
 from harnpy.vm.errors import CalledOff, ExitRequest
@@ -202,6 +205,12 @@ class TapeJournal(Journal):
         self.on_print: Callable[[Callable[[str], object], str], object] = lambda write, text: None
         #: Returns the reply to what a model is asked, if that is known although it has no record of its own.
         self.answer: Callable[[Json], Reply | None] | None = None
+        #: Where processes leave files, if that is recorded; and the names of those that run, by the keys of
+        #: effects of theirs.
+        self.directory: Directory | None = None
+        self._of_processes: dict[str, str] = {}
+        #: Called with what processes have changed, where a record says so.
+        self.on_changed: Callable[[Changed], object] = lambda changed: None
         #: How many calls of models came from the records, and how many were made.
         self.calls_repeated = self.calls_made = 0
         self._copies = self._is_writing = writer is not None
@@ -313,7 +322,7 @@ class TapeJournal(Journal):
     def at_once(self, kind: str, act: Callable[[], T], asked: Asked | None = None) -> T:
         if kind == WRITE and self._copies and asked is not None:
             asked = cache(asked)
-            act = self._knowing_what_was(act, asked)
+            act = self._following(self._knowing_what_was(act, asked), asked)
         if kind not in (WRITE, SESSION) or not self.rules.rewrites:
             return super().at_once(kind, act, asked)
         acted = False
@@ -349,6 +358,22 @@ class TapeJournal(Journal):
 
         return whole
 
+    def _following(self, act: Callable[[], T], asked: Asked) -> Callable[[], T]:
+        """Return what does the same, so that no process is said to have done it."""
+        directory = self.directory
+        if directory is None:
+            return act
+
+        def whole() -> T:
+            paths = written_paths(asked())
+            is_as_known = directory.is_as_known(paths)
+            value = act()
+            if is_as_known:
+                directory.follow(paths)
+            return value
+
+        return whole
+
     def _text_of(self, path: str) -> bytes | None:
         """Return what is in a file, from the run's directory; None if that is no file, or too long."""
         files, place = self._world.files, os.path.join(self.cwd, path)
@@ -363,7 +388,45 @@ class TapeJournal(Journal):
     def _is_rewritten(self, asked: Json) -> bool:
         return _is_append(asked) and (asked[1], asked[2]) in self._rewritten
 
+    async def of_process(
+        self, name: str, kind: str, begin: Callable[[], Awaitable[T]], asked: Asked | None = None
+    ) -> T:
+        """As `waited`, for an effect of the process ``name``, which may have changed files by then."""
+        if self.directory is not None:
+            self._of_processes[self._next_key(self._task(), kind)] = name
+        return await self.waited(kind, begin, asked)
+
+    def _begin(self, effect: Any) -> None:
+        if self.directory is not None and kind_of(effect.key) == PROCESS:
+            self.directory.begin()
+            self._say_if_too_large(self.directory)
+        super()._begin(effect)
+
+    def _say_if_too_large(self, directory: Directory) -> None:
+        if directory.is_too_large:
+            self.directory = None
+            self.note("files", f"{self.cwd} has too many files: what processes change there isn't recorded")
+
+    def _note_changes(self, key: str, output: dict[str, Json]) -> None:
+        """A process has ended, or has said something: record what has changed by now."""
+        kind, directory = kind_of(key), self.directory
+        name = self._of_processes.pop(key, None)
+        if directory is None or (kind != PROCESS and name is None):
+            return
+        if kind in (PROCESS, SEND) or directory.is_small:
+            output.update(written(directory.changed(), name))
+            self._say_if_too_large(directory)
+
     async def waited(self, kind: str, begin: Callable[[], Awaitable[T]], asked: Asked | None = None) -> T:
+        directory = self.directory
+        if kind == WRITE and directory is not None and asked is not None:
+            write, wanted = begin, asked
+
+            async def begin() -> T:
+                value = await write()
+                directory.follow(written_paths(wanted()))
+                return value
+
         if kind != WRITE or not self.rules.rewrites:
             return await super().waited(kind, begin, asked)
         begun = False
@@ -424,6 +487,7 @@ class TapeJournal(Journal):
         output, error = super()._written(key, value, error, asked)
         if error is None and isinstance(asked, list) and kind_of(key) in (READ, WRITE):
             self._know_file(asked, output)
+        self._note_changes(key, output)
         # Before the program has it: what it does with it then is masked in the same way.
         self.masking.learn_from_effect(key, output)
         self.calls_made += kind_of(key) == MODEL
@@ -530,6 +594,14 @@ class TapeJournal(Journal):
         if self._copies:
             output = step.output if asked is None else {**step.output, "asked": asked}
             self._hold(Step(step.key, output))
+        try:
+            changed = changed_in(step.output)
+        except (Unreadable, ValueError, TypeError, LookupError, AttributeError) as what:
+            self._next += 1
+            self.ending, self.is_over = Ending(self._unread(step, what)), True
+            raise self.ending from None
+        if changed.files:
+            self.on_changed(changed)
         super()._advance(asked)
 
     def _awaits_output(self) -> bool:
@@ -588,6 +660,14 @@ def overwritten(asked: list[Any]) -> str | None:
         return str(rest[0])
     adds = method in ("write_bytes", "write_text") and len(rest) > 1 and rest[1] is True
     return path if method in _OVERWRITES and not adds else None
+
+
+def written_paths(asked: Any) -> list[str]:
+    """Return the paths that are written, moved or deleted where this is asked for."""
+    if not isinstance(asked, list):
+        return []
+    paths = asked[1:3] if asked[0] in ("rename", "copy") else asked[1:2]
+    return [each for each in paths if isinstance(each, str)]
 
 
 _OVERWRITES = frozenset({"write_bytes", "write_text", "replace_text", "remove", "delete_file"})

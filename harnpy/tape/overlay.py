@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from shutil import copy2, rmtree
 from stat import S_IMODE, S_ISDIR, S_ISREG
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Final
 
+from harnpy.tape.directory import look
 from harnpy.tape.tapes import TapeError
 from harnpy.world.files import RealFiles, private_files, system_reason
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator
     from typing import BinaryIO
 
+    from harnpy.tape.directory import Changed, Tree
     from harnpy.world.files import Entry, Files
 
 #: In a directory of kept files: the list of those that were deleted, and where those are that are outside of
@@ -211,6 +213,17 @@ class Overlay:
             }
         return list(found)
 
+    def tree(self, directory: str) -> Tree:
+        """Return what is in a directory and below it, as `look` does."""
+        key = self.key(directory)
+        under = {} if self.is_hidden(key) else look(key)
+        seen = {
+            path: mark
+            for path, mark in under.items()
+            if not self.is_hidden(os.path.join(key, path.rstrip("/")))
+        }
+        return seen | look(self._above(key))
+
     # --- writing ------------------------------------------------------------------------------------
 
     def write_bytes(self, path: str, data: bytes, append: bool = False, durable: bool = False) -> None:
@@ -351,6 +364,29 @@ class Overlay:
             self.write_bytes(path, b"")
         self._locked.add(key)
         return lambda: self._locked.discard(key)
+
+    def change(self, root: str, changed: Changed) -> None:
+        """Do again what processes did in the directory ``root``, as their steps have it.
+
+        A file that is too large for those stays as it is.
+        """
+        for path in sorted(changed.files, reverse=True):
+            key = os.path.join(root, path.rstrip("/"))
+            if changed.files[path] is None and self.exists(key):
+                self.remove(key)
+        for path in sorted(changed.files):
+            # Somebody's file may be where the run had a directory: the overlay goes on without.
+            with suppress(OSError):
+                self._put(os.path.join(root, path.rstrip("/")), changed.files[path])
+                if path in changed.executable:
+                    os.chmod(self._above(self.key(os.path.join(root, path))), 0o755)
+
+    def _put(self, key: str, content: Any) -> None:
+        if content is True:
+            self.make_directory(key)
+        elif isinstance(content, bytes):
+            self.make_directory(os.path.dirname(key))
+            self.write_bytes(key, content)
 
     # --- what it has come to ------------------------------------------------------------------------
 

@@ -8,18 +8,21 @@ still as the run left it is known, and what it was before often follows.
 from __future__ import annotations
 
 import os.path
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.durable.journal import READ, WRITE
-from harnpy.durable.values import Unreadable, decode
+from harnpy.durable.values import Unreadable, decode, told
 from harnpy.tape.description import kind_of
+from harnpy.tape.directory import changed_in
 from harnpy.tape.journal import overwritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from harnpy.tape.directory import Changed
     from harnpy.tape.overlay import Overlay
     from harnpy.workflow.engines.contract import Json, Step
 
@@ -50,6 +53,8 @@ class _Files:
         #: Directories that the run made, and those that were there.
         self.made: set[str] = set()
         self.there: set[str] = set()
+        #: Files that a process has changed, and whose text before that isn't known.
+        self.unknown: set[str] = set()
 
     def at(self, path: str) -> str:
         return self._key(os.path.join(self._cwd, path))
@@ -75,6 +80,27 @@ class _Files:
         path = overwritten(asked) if "was" in output else None
         if path is not None and self.at(path) not in self.now:
             self.first.setdefault(self.at(path), decode(output["was"]))
+
+    def change(self, changed: Changed) -> None:
+        """Take notice of what processes have changed."""
+        before = {old: self._at_present(self.at(old)) for old in changed.moved.values()}
+        for path, content in changed.files.items():
+            key = self.at(path.rstrip("/"))
+            if path.endswith("/"):
+                if content is True:
+                    self._make(key)
+                continue
+            if path in changed.there and key not in self.now and key not in self.first:
+                self.unknown.add(key)
+            if content is None:
+                self.now[key] = None
+            elif path in changed.moved:
+                self.now[key] = before[changed.moved[path]]
+            elif isinstance(content, bytes):
+                self.now[key] = _Content(None, (told(content),))
+            else:
+                self.now.pop(key, None)
+                self.unknown.add(key)
 
     def write(self, asked: list[Json]) -> None:
         """Take notice of what was written, moved or deleted."""
@@ -116,6 +142,8 @@ def undo(
     files = _Files(cwd, overlay.key)
     for step in steps:
         output = step.output
+        with suppress(Unreadable):  # the program's run meets it, and says so
+            files.change(changed_in(output))
         asked = output.get("asked") if isinstance(output, dict) else None
         if not isinstance(asked, list) or len(asked) < 2 or not isinstance(asked[1], str):
             continue
@@ -133,7 +161,7 @@ def _undo(files: _Files, overlay: Overlay, cwd: str, kept: set[str]) -> None:
     for key, content in files.now.items():
         data = overlay.read_bytes(key) if overlay.is_file(key) else None
         before = _before(content, data)
-        if key in kept or before is None:
+        if key in kept or before is None or (key in files.unknown and key not in first):
             continue
         undone.append(key)
         if content is not None and content.origin is not None and (before or first.get(content.origin)):
@@ -158,12 +186,12 @@ def _before(content: _Content | None, data: bytes | None) -> bytes | None:
     """Return what a file with ``data`` held before anything was added; None unless it is ``content``."""
     if content is None or data is None:
         return b"" if content is None and data is None else None
-    for told in reversed(content.added):
-        size = len(told.encode("utf-8", "surrogatepass")) if isinstance(told, str) else _size(told)
+    for each in reversed(content.added):
+        size = len(each.encode("utf-8", "surrogatepass")) if isinstance(each, str) else _size(each)
         if size is None or size > len(data):
             return None
         data, piece = data[: len(data) - size], data[len(data) - size :]
-        if not _is_told(piece, told):
+        if not _is_told(piece, each):
             return None
     return None if content.origin is None and data else data
 

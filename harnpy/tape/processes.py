@@ -13,11 +13,13 @@ from harnpy.tape.holding import LEFT_BEHIND, Held
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from harnpy.durable.journal import Journal
+    from harnpy.tape.journal import TapeJournal
     from harnpy.world.processes import Companion, Heard
 
 
 class TapedProcesses(RecordedProcesses):
+    _journal: TapeJournal
+
     async def start(
         self,
         argv: Sequence[str],
@@ -40,7 +42,7 @@ class TapedCompanion:
     waited for.
     """
 
-    def __init__(self, journal: Journal, name: str, heard: Heard | None) -> None:
+    def __init__(self, journal: TapeJournal, name: str, heard: Heard | None) -> None:
         self.pid = 0
         self._journal = journal
         self._name = name
@@ -99,7 +101,11 @@ class TapedCompanion:
             self._spoke.clear()
             return [value, said] if said else [value]
 
-        value, *said = await self._journal.waited(kind, both, None if asked is None else lambda: asked)
+        wanted = None if asked is None else lambda: asked
+        if kind == SEND and asked[0] == "write":  # what comes of it comes before an answer
+            value, *said = await self._journal.waited(kind, both, wanted)
+        else:
+            value, *said = await self._journal.of_process(self._name, kind, both, wanted)
         if self._heard is not None:
             for line in said[0] if said else ():
                 self._heard(line)

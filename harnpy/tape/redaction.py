@@ -96,8 +96,9 @@ class Redaction:
                 self.learn(value)
 
     def learn_from_effect(self, key: str, output: Mapping[str, Json]) -> None:
-        """Mask the keys in what the effect of that key has come to, and in what it has overwritten."""
+        """Mask the keys in what the effect of that key has come to, and in files that it has changed."""
         self._learn_from_record(output.get("was"))
+        self._learn_from_record(output.get("files"))
         if key.rpartition(":")[2] in _TELLING:
             self._learn_from_record(output.get("ok"))
             self._learn_from_record(output.get("error"))
@@ -170,7 +171,10 @@ class Redaction:
                 return {kind: b64encode(self.data(b64decode(inner))).decode("ascii")}
             if kind in ("$int", "$float"):
                 return written
-        return {self.text(key): item if key == "type" else self.record(item) for key, item in written.items()}
+        return {
+            self.text(key): item if key == "type" and isinstance(item, str) else self.record(item)
+            for key, item in written.items()
+        }
 
 
 class LearningRedaction(Redaction):

@@ -11,7 +11,7 @@ from harnpy.tape.tapes import TapeError
 from harnpy.world.processes import Ended
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harnpy.tape.overlay import Overlay
     from harnpy.world.processes import Companion, Heard, Processes
@@ -57,7 +57,7 @@ class ScratchProcesses:
         heard: Heard | None = None,
     ) -> Companion:
         words, place, variables = self._copy(argv, cwd).mapped(argv, cwd, env)
-        return await self._processes.start(words, place, variables, heard)
+        return _Taking(await self._processes.start(words, place, variables, heard), self.take_back)  # type: ignore[return-value]
 
     def _copy(self, argv: Sequence[str], cwd: str) -> _Copy:
         """Return the copy of the directory that has ``cwd`` in it, as the overlay is now."""
@@ -79,6 +79,22 @@ class ScratchProcesses:
         """Remove the copies."""
         for copy in self._copies.values():
             copy.close()
+
+
+class _Taking:
+    """A companion that is ``real``; once it has stopped, ``take`` is called."""
+
+    def __init__(self, real: Companion, take: Callable[[], object]) -> None:
+        self._real = real
+        self._take = take
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    async def stop(self) -> None:
+        """End the program, and have what it has changed."""
+        await self._real.stop()
+        self._take()
 
 
 class _Signature(NamedTuple):

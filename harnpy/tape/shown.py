@@ -5,6 +5,7 @@ Spec: 13 §6.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ from harnpy.world.streams import RealStreams
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
+    from harnpy.tape.directory import Changed
     from harnpy.tape.effects import Effect
     from harnpy.tape.tapes import Tape
     from harnpy.tape.worlds import TapedWorld
@@ -101,6 +103,7 @@ class _Contents:
     def watch(self, vm: Any) -> None:
         """Note what the Vm's program does with files."""
         vm.recorded.files = _Watched(vm.recorded.files, self)
+        vm.journal.on_changed = self.change
 
     def written(self) -> dict[str, bytes | None]:
         """Return what there is by now at each path that was written to, the first one first."""
@@ -117,6 +120,13 @@ class _Contents:
             data = (self._known.get(path) or b"") + data
         self._known[path] = data
         self._written[path] = None
+
+    def change(self, changed: Changed) -> None:
+        """Processes have changed files."""
+        for path, content in changed.files.items():
+            if not path.endswith("/"):
+                data = json.dumps(content).encode() if isinstance(content, dict) else content
+                self.write(path, data)
 
     def move(self, path: str, new: str, *, keeps: bool) -> None:
         """A file was renamed, or copied."""

@@ -253,6 +253,11 @@ class TapeWriter:
         if beside is not None and os.path.realpath(self.path) == os.path.realpath(beside):
             raise TapeError(f"{self.path} is the tape that the branch is made of: choose another name")
 
+    @property
+    def files(self) -> tuple[str, str]:
+        """The paths that it has, while it is written and then."""
+        return self._partial, self.path
+
     def begin(self, header: Header) -> None:
         """Write the header."""
         try:

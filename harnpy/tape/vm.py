@@ -19,6 +19,7 @@ from harnpy.formats.secrets.names import is_secret_header_name, is_secret_name
 from harnpy.project import IN_FILES
 from harnpy.storage.memory import MemoryStore
 from harnpy.storage.opening import open_store, shown
+from harnpy.tape.directory import Directory
 from harnpy.tape.edits import places, program_edits, reread
 from harnpy.tape.journal import TapeJournal
 from harnpy.tape.listening import TapedListening, TapedStopping
@@ -78,6 +79,9 @@ class TapedVm(RecordedVm):
         self._is_there: Callable[[str], bool] = lambda path: False
         cwd = real.files.cwd() if world.tape is None else world.tape.job.body["cwd"]
         journal.cwd = cwd
+        if world.writer is not None and not journal.is_closed:
+            own = [os.path.join(real.files.cwd(), name) for name in world.writer.files]
+            journal.directory = Directory(cwd, real.files, lambda: world.tree(cwd), own)
         recorded = RecordedWorld(real, journal, cwd, _PARTS)
         #: What the program sees of the outside.
         self.recorded = recorded
@@ -255,6 +259,11 @@ class TapedVm(RecordedVm):
         return replayed  # type: ignore[no-any-return]
 
     def _record_store(self, store: Store) -> Store:
+        kind, _, path = store.url.partition(":")
+        directory = self.journal.directory
+        if directory is not None and kind in IN_FILES:
+            for suffix in ("", *_BESIDE_STORES):
+                directory.leave_out(os.path.join(self._cwd, path + suffix))
         return super()._record_store(self._taped.kept(store))
 
     def _record_models(self, models: Models) -> None:
@@ -304,6 +313,8 @@ def _written_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return written
 
 
+#: What SQLite has beside a store while that is open.
+_BESIDE_STORES = ("-wal", "-shm", "-journal")
 #: Options of a Vm that are sets of names, and what some are that nobody has given.
 _SETS = frozenset({"deny", "allow", "capabilities"})
 _USUAL = {"deny": [], "evaluator": "compile", "trace_llm": False, "tracing": False}

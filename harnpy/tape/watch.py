@@ -15,6 +15,7 @@ from harnpy.durable.programs import missing_modules, program_texts
 from harnpy.durable.values import Unreadable, decode
 from harnpy.llm.reply import Reply
 from harnpy.tape.description import kind_of, task_of
+from harnpy.tape.directory import Left
 from harnpy.tape.edits import files_read
 from harnpy.tape.journal import RECORDING, WATCHING
 from harnpy.tape.tapes import FAILED, TapeWriter, is_tape, read_tape
@@ -66,6 +67,8 @@ class Watching(TapedWorld):
     def _begin(self, journal: TapeJournal, vm: Vm) -> None:
         self.journal = journal
         journal.on_part = self._part
+        if self.tape is not None:
+            journal.on_changed = Left(self.tape.steps, journal.cwd, self.real.files).change
 
     def _part(self, difference: TapeDiverged) -> None:
         self.parted = difference

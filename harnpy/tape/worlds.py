@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from harnpy.tape.changes import inherited, install
+from harnpy.tape.directory import look
 from harnpy.tape.journal import RECORDING, REPLAYING, Rules
 from harnpy.tape.tapes import Tape, TapeError, TapeWriter, read_tape
 from harnpy.workflow.engines.contract import PROGRAM
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from harnpy.storage.contract import Store
+    from harnpy.tape.directory import Tree
     from harnpy.tape.journal import TapeJournal
     from harnpy.tape.tapes import Origin
     from harnpy.vm.vm import Vm
@@ -59,6 +61,10 @@ class TapedWorld(World):
 
         def __getattr__(self, name: str) -> object:
             return getattr(self.real, name)
+
+    def tree(self, directory: str) -> Tree:
+        """Return what is in a directory and below it, as processes have it."""
+        return look(directory)
 
     def kept(self, store: Store) -> Store:
         """Return what a program has for a store that outlasts it."""

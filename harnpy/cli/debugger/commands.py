@@ -430,7 +430,8 @@ def who(engine: TapeEngine, what: str, call: Call | None) -> str:
 
 def told(effect: Effect) -> str:
     """Return an effect in a few words."""
-    return one_line(described((effect.key, effect.asked)))
+    by = f", of the process {effect.process}" if effect.process else ""
+    return one_line(described((effect.key, effect.asked)) + by)
 
 
 def _plain(text: str) -> str:

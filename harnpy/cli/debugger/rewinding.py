@@ -453,7 +453,7 @@ class TapeEngine(Engine):
         if effect is None:
             raise UnknownPlace(
                 f"no effect of the program has written {path} by now: "
-                "it came later, or a process wrote it, or it was there before"
+                "it came later, or it was there before, or a process wrote it outside of the run's directory"
             )
         asked = history.asked[effect.key]
         return effect, self.written_at(asked.statement), asked.tool
