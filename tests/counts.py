@@ -81,6 +81,8 @@ class Counts:
     taped_programs = Size(20, 1_000)
     #: A tape is cut off at one of so many bytes, and has another byte in so many places.
     tape_cuts_share = Size(199, 1)
+    #: One of so many programs, and of so many options, is recorded and replayed by commands.
+    taped_commands_share = Size(3, 1)
     damaged_tapes = Size(60, 5_000)
     #: Recorded runs in which the debugger goes back and forth.
     stepped_programs = Size(3, 40)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.counts import COUNT
 from tests.support import Command
 
 _LOOP = """
@@ -68,13 +69,13 @@ def _directory(tmp_path: Path) -> None:
     (tmp_path / "more" / "cook" / "SKILL.md").write_text("---\nname: cook\ndescription: Cooks.\n---\nCook.\n")
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", list(PROGRAMS)[:: COUNT.taped_commands_share])
 def test_a_replay_prints_the_same_and_ends_alike(harnpy: Command, tmp_path: Path, name: str) -> None:
     (tmp_path / "p.harn").write_text(PROGRAMS[name])
     same(harnpy, tmp_path, "p.harn", stdin="one\ntwo\n")
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("name", list(OPTIONS)[:: COUNT.taped_commands_share])
 def test_the_options_of_the_run_are_those_of_its_replay(harnpy: Command, tmp_path: Path, name: str) -> None:
     program = PROGRAMS["agent"] if name not in ("skills", "seconds") else PROGRAMS["skills"]
     if name == "mocks":
