@@ -41,7 +41,11 @@ _FOR_PEOPLE = {
     "cli/commands/check.py",
     "cli/commands/eval.py",
     "cli/tables.py",
+    "cli/tapes.py",
+    "formats/markup.py",
     "storage/postgres/database.py",
+    "tape/comparison.py",
+    "tape/edits.py",
 }
 
 

@@ -61,7 +61,7 @@ def export_tape(
         )
     tape = read_tape(path)
     with open(path, encoding="utf-8") as file:
-        lines = file.read().splitlines()
+        lines = file.read().removesuffix("\n").split("\n")
     shown = _masked(lines, mode, env or {})
     for _ in range(_ROUNDS):
         if shown == lines:
@@ -115,7 +115,7 @@ def _remade(path: str, lines: list[str], prepare: Callable[[Vm, str], object]) -
                 f"{path} can't be exported: with secrets masked its program does something else ({error})"
             ) from None
         with open(writer.path, encoding="utf-8") as file:
-            return file.read().splitlines()
+            return file.read().removesuffix("\n").split("\n")
 
 
 def tape_in(bundle: Any, path: str) -> Tape | None:

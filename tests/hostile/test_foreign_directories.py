@@ -37,7 +37,7 @@ _NEEDED = re.compile(
     "DISPLAY|WAYLAND_DISPLAY|BROWSER"
 )
 #: Commands that mask whatever the environment holds, hand it on to a program, or say which keys there are.
-_MASKING = ("doctor", "bundle export", "session export", "eval", "runs", "replay")
+_MASKING = ("doctor", "bundle export", "session export", "eval", "runs", "replay", "watch")
 
 
 class Seen:

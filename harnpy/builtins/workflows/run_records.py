@@ -245,8 +245,8 @@ def eval_pack_run(vm: Vm, manifest: Value = None, options: Value = None) -> Dict
         let pack = {fixtures: [{id: "first", inline: {id: "run_1"}}], cases: [{run: "first"}]}
         eval_pack_run(pack).pass  // true
     """
-    world, given = sessions_of(vm).world, _given_manifest("eval_pack_run", manifest)
     check_options(vm, "eval_pack_run", options)
+    world, given = sessions_of(vm).world, _given_manifest("eval_pack_run", manifest)
     models = models_of(vm) if Options(options).flag("judge", EVALUATE.default("judge")) else None
     return run_pack(normalised_pack(callables_within(vm, given), world), world, models)
 

@@ -291,7 +291,7 @@ class Execution:
                 while (id := self._next()) is not None:
                     self._runtime.tasks.go_on()
                     self._turn(id)
-            self._progress.end()
+                self._progress.end()
             span.set({"harn.status": self._run["status"]})
         return _ended(self._run, self._graph, self._runtime)
 
