@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import sqlite3
+import sys
 import time
 from contextlib import closing, contextmanager, suppress
 from contextvars import Context
@@ -97,6 +98,16 @@ class Place(NamedTuple):
         return self.url.startswith("postgresql")
 
 
+def require_sqlite(python: tuple[int, ...], sqlite: tuple[int, ...]) -> None:
+    """Raise `RunError` for a SQLite that DBOS's tables can't be used in: from Python 3.12 on, DBOS 3.4 takes
+    times from a function that SQLite has since 3.42, and older ones answer with NULL."""
+    if python >= (3, 12) and sqlite < (3, 42):
+        raise RunError(
+            f"DBOS needs SQLite 3.42 or newer with Python {'.'.join(map(str, python))}, and here is "
+            f"{'.'.join(map(str, sqlite))}: use PostgreSQL, or the engine 'local'"
+        )
+
+
 class IdTaken(Exception):
     """There is a run of that id."""
 
@@ -137,6 +148,8 @@ class DbosDatabase:
         ttl: float = 30.0,
     ) -> None:
         self.place, self.attached, self.poll = place, attached, poll
+        if not place.is_server:
+            require_sqlite(sys.version_info[:2], sqlite3.sqlite_version_info)
         #: Seconds after which a process that stands still in a transaction loses it and its locks. DBOS waits
         #: for a minute, and with it whoever would hand on the runs.
         self.patience = max(_STANDS_STILL, ttl)

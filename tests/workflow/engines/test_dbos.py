@@ -30,6 +30,7 @@ from harnpy.workflow.engines.contract import (
     RunQuery,
     Step,
 )
+from harnpy.workflow.engines.dbos_database import require_sqlite
 from harnpy.workflow.engines.errors import RunCancelled, RunError, RunFailed
 from tests.forked import Forks
 from tests.support import PATIENCE, ROOT, Popen, ended, happens, wait_until
@@ -584,3 +585,17 @@ def _pass_on(source: Any, target: Any) -> None:
         target.shutdown(socket.SHUT_WR)
     except OSError:
         return
+
+
+@pytest.mark.parametrize(
+    ("python", "sqlite"), [((3, 11), (3, 40, 1)), ((3, 12), (3, 42, 0)), ((3, 13), (3, 50, 0))]
+)
+def test_a_sqlite_that_dbos_can_use(python: tuple[int, int], sqlite: tuple[int, int, int]) -> None:
+    require_sqlite(python, sqlite)
+
+
+def test_a_sqlite_that_dbos_cannot_use_is_said() -> None:
+    with pytest.raises(
+        RunError, match=r"^DBOS needs SQLite 3\.42 or newer with Python 3\.12, and here is 3\.40\.1: "
+    ):
+        require_sqlite((3, 12), (3, 40, 1))
