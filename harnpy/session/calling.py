@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 from collections import deque
 from concurrent.futures import Future
 from contextvars import copy_context
@@ -344,4 +345,5 @@ def streamed(calls: ThreadCaller, send: Callable[..., TurnResult]) -> Iterator[R
     finally:
         caller.stop()
         pipe.close()
-        thread.join()
+        if not sys.is_finalizing():  # by then no thread goes on, and from Python 3.13 on this one would wait
+            thread.join()
