@@ -36,6 +36,10 @@ _ON_DBOS = {
     },
     "dbos-sqlite": {"test_a_run_is_its_steps_and_what_its_body_returns"},
 }
+#: Whether DBOS can have its tables in SQLite here.
+_HAS_SQLITE = sys.version_info < (3, 12) or sqlite3.sqlite_version_info >= (3, 42)
+_NO_SQLITE = "DBOS needs SQLite 3.42 with this Python"
+needs_sqlite = pytest.mark.skipif(not _HAS_SQLITE, reason=_NO_SQLITE)
 #: What CI doesn't try on one of the stores of `local`: what the other one shows as well, or is refused before
 #: a store is asked.
 _LEFT_OUT = {
@@ -102,8 +106,8 @@ def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
         forget_runs(url)
         request.getfixturevalue("anchor").open(url)
     elif kind == "dbos-sqlite":
-        if sys.version_info >= (3, 12) and sqlite3.sqlite_version_info < (3, 42):
-            pytest.skip("DBOS needs SQLite 3.42 with this Python")
+        if not _HAS_SQLITE:
+            pytest.skip(_NO_SQLITE)
         request.getfixturevalue("anchor").close()
     return url.format(directory=tmp_path)
 

@@ -35,7 +35,7 @@ from harnpy.workflow.engines.errors import RunCancelled, RunError, RunFailed
 from tests.forked import Forks
 from tests.support import PATIENCE, ROOT, Popen, ended, happens, wait_until
 from tests.workflow.engines.bodies import BODIES, Journal, job, overlaps
-from tests.workflow.engines.conftest import Anchor, forget_runs
+from tests.workflow.engines.conftest import Anchor, forget_runs, needs_sqlite
 from tests.workflow.engines.test_engines import as_text, said, worked
 
 Fact = Callable[..., Any]
@@ -230,12 +230,14 @@ print([name for name in sys.modules if name.split(".")[0] in ("dbos", "sqlalchem
         ):
             open_engine("dbos", store.format(tmp_path=tmp_path), bodies=BODIES)
 
+    @needs_sqlite
     def test_a_process_serves_one_database(self, engine: Any, tmp_path: Path) -> None:
         with pytest.raises(
             RunError, match=r"DBOS serves one database a process, and here that is postgresql:"
         ):
             open_engine("dbos", f"sqlite:{tmp_path}/other.db", bodies=BODIES)
 
+    @needs_sqlite
     def test_sqlite_serves_one_process(
         self, anchor: Anchor, tmp_path: Path, dbos_forks: Callable[[], Forks]
     ) -> None:
