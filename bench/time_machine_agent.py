@@ -266,10 +266,10 @@ class Agent:
 
 
 def main(kit: Kit) -> None:
-    """Run the day, or the loop of TURNS turns."""
-    turns = os.environ.get("TURNS")
+    """Run the day, or, with TURNS, a loop of so many turns."""
+    turns = int(os.environ.get("TURNS", "0"))
     agent = Agent(kit)
     if turns:
-        agent.turns(int(turns))
+        agent.turns(turns)
     else:
         agent.day()
