@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.tape.branch import Branched, Branching, branch
 from harnpy.tape.changes import Changes
-from harnpy.tape.journal import TapeDiverged
+from harnpy.tape.rules import TapeDiverged
 from harnpy.tape.tapes import Tape, TapeError, is_tape, names_tape, read_tape
 from harnpy.tape.worlds import Recording, Replaying
 

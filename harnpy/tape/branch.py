@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from harnpy.durable.journal import ENV, MODEL, PIECE
 from harnpy.durable.values import decode
 from harnpy.embedding import Vm
-from harnpy.storage.errors import StorageError
 from harnpy.tape.changes import (
     ChangedRequests,
     Changes,
@@ -20,10 +19,10 @@ from harnpy.tape.changes import (
     install,
 )
 from harnpy.tape.description import kind_of, task_of
-from harnpy.tape.forks import Forks, is_fork
-from harnpy.tape.journal import BRANCHING
+from harnpy.tape.forks import Forking, Forks, is_fork
 from harnpy.tape.overlay import Overlay, check_keep, shown
 from harnpy.tape.past import undo
+from harnpy.tape.rules import BRANCHING
 from harnpy.tape.scratch import ScratchProcesses
 from harnpy.tape.tapes import Asking, Origin, Tape, TapeError, TapeWriter, free_name, read_tape
 from harnpy.tape.worlds import TapedWorld
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from harnpy.storage.contract import Store
-    from harnpy.tape.directory import Tree
+    from harnpy.tape.directory import Changed, Tree
     from harnpy.tape.journal import TapeJournal
     from harnpy.workflow.engines.contract import Json, Step
     from harnpy.world.files import Files
@@ -94,16 +93,17 @@ class Branching(TapedWorld):
         self._requests = inherited(tape)
         if changes.is_of_call:
             self._requests.append(ChangedRequests(asking, keys[: at - 1]))
-        self._pieces = {
+        #: What the tape has of the pieces of calls behind those in the records, by the calls' keys.
+        self.pieces = {
             tape.steps[place].key: rest
             for place in places[: at - 1]
             if (rest := _rest(tape.steps, place, len(before)))
         }
         facts = [step for step in after if kind_of(step.key) == ENV]
         self.directory = cwd
-        self.forks = Forks(
-            before, after, real, tape.path, f"branch of {os.path.basename(tape.path)} at call {at}"
-        )
+        reason = f"branch of {os.path.basename(tape.path)} at call {at}"
+        self.forks = Forks(tape.steps, real, reason, "branch before it begins")
+        self.forks.divide(before, after)
         stem = f"{tape.path.removesuffix(SUFFIX)}.branch-{at}"
         writer = TapeWriter(free_name(stem, SUFFIX) if out is None else out, beside=tape.path)
         self.overlay = Overlay(real.files)
@@ -164,19 +164,8 @@ class Branching(TapedWorld):
         return self.forks.store(store)  # type: ignore[return-value]
 
     def _begin(self, journal: TapeJournal, vm: Any) -> None:
-        def go_live() -> None:
-            try:
-                self.forks.begin()
-            except TapeError as error:
-                raise journal.refuse(error) from None
-            except StorageError as error:
-                raise journal.refuse(TapeError(f"the branch can't fork its sessions: {error}")) from None
-            self.is_live = True
-
         install(journal, vm, self._requests)
-        journal.on_changed = lambda changed: self.overlay.change(self.directory, changed)
-        journal.on_live, journal.pieces = go_live, self._pieces
-        self.forks.note, self.forks.is_rewriting = journal.note, lambda: journal.is_rewriting
+        journal.follower = _GoingOn(self, journal)
 
     def run(self, prepare: Callable[[Any], object] = lambda vm: None) -> Any:
         """Run the program, in a Vm that is given to ``prepare`` before; return what it returns."""
@@ -215,6 +204,24 @@ class Branching(TapedWorld):
         """
         self._processes.take_back()
         self.overlay.keep(directory, self.directory)
+
+
+class _GoingOn(Forking):
+    """Takes a branch past the end of its records."""
+
+    def __init__(self, branching: Branching, journal: TapeJournal) -> None:
+        super().__init__(branching.forks, journal)
+        self._branching = branching
+
+    def changed(self, changed: Changed) -> None:
+        self._branching.overlay.change(self._branching.directory, changed)
+
+    def live(self) -> None:
+        super().live()
+        self._branching.is_live = True
+
+    def pieces(self, key: str) -> Sequence[Step] | None:
+        return self._branching.pieces.get(key)
 
 
 class _Layered(World):

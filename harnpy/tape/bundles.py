@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.embedding import Vm
 from harnpy.formats.secrets.masking import mask_secrets
-from harnpy.tape.journal import REMAKING
 from harnpy.tape.regression import end_of
+from harnpy.tape.rules import REMAKING
 from harnpy.tape.tapes import COMPLETED, TapeError, TapeWriter, read_tape, tape_of_lines
 from harnpy.tape.worlds import TapedWorld
 from harnpy.workflow.bundle import export_run

@@ -1,4 +1,5 @@
-"""The stores of a branch: what its program appends to is a fork of what was recorded. Spec: 13 §5.3.
+"""The stores of a program that leaves its tape, in a branch or a watch: what it appends to is a fork of what
+was recorded. Spec: 13 §5.3.
 
 The program goes on calling each stream by its name; in the store it is another one, which shares the past
 of the recorded one up to the branch's call. So the recorded one stays as it is, and lists and trees of
@@ -17,7 +18,9 @@ from harnpy.session import events as kinds
 from harnpy.session.info import FORK_SEQ, FORK_TIME, PARENT
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
+from harnpy.storage.errors import StorageError
 from harnpy.tape.description import kind_of
+from harnpy.tape.follower import Follower
 from harnpy.tape.tapes import TapeError
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
     from harnpy.storage.contract import Codec, Head, HeadQuery, Page, Record, Row, Store, Stream
     from harnpy.storage.leases import Check, Lease
+    from harnpy.tape.journal import TapeJournal
     from harnpy.workflow.engines.contract import Step
     from harnpy.world import World
 
@@ -37,25 +41,20 @@ _LINEAGE = (PARENT, FORK_SEQ, FORK_TIME, "branch_label", "fork_reason", "depth")
 class Forks:
     """The streams that a recorded run has written, as they were at a record, and their forks.
 
-    ``before`` are the steps up to there, ``after`` the others; ``tape`` and ``reason`` are for people.
+    ``steps`` are all of the tape's. ``reason`` tells people why there are forks, ``otherwise`` what they may
+    do where there can't be.
     """
 
-    def __init__(
-        self, before: Sequence[Step], after: Sequence[Step], world: World, tape: str, reason: str
-    ) -> None:
+    def __init__(self, steps: Sequence[Step], world: World, reason: str, otherwise: str) -> None:
         self.world = world
-        self.tape = tape
         self.reason = reason
+        self.otherwise = otherwise
         #: How many records each had; None: all that there are.
-        self.versions: dict[Name, int | None] = {}
-        for name, version in _written(before):
-            self.versions[name] = version
-        for name, version in _written(after, is_before=True):
-            self.versions.setdefault(name, version)
-        #: What each is called in the store where the run was a branch itself, by its own notes; and which
+        self.versions: dict[Name, int | None] = dict(_written(steps))
+        #: What each is called in the store where the run had forks itself, by its own notes; and which
         #: stream, as the program knows it, that goes back to.
-        self.recorded = dict(_noted((*before, *after)))
-        #: What the branch calls each there.
+        self.recorded = dict(_noted(steps))
+        #: What the program's forks are called there.
         self.names = {name: world.ids.new() for name in self.versions}
         #: Has a fact on the branch's tape.
         self.note: Callable[[str, list[str]], object] = lambda name, value: None
@@ -70,6 +69,10 @@ class Forks:
         self._stores: dict[str, ForkedStore] = {}
         self._is_live = False
 
+    def divide(self, before: Sequence[Step], after: Sequence[Step]) -> None:
+        """Have the forks share what was there behind the steps ``before``, which ``after`` has added to."""
+        self.versions = {**dict(_written(reversed(after), is_before=True)), **dict(_written(before))}
+
     def store(self, real: Store) -> ForkedStore:
         """Return a store for the branch's program."""
         place = real.url.partition("?")[0]
@@ -83,14 +86,38 @@ class Forks:
         self._is_live = True
         for store in self._stores.values():
             store.fork_sessions()
-        for appends in self.rewritten.values():
+        rewritten = [*self.rewritten.values()]
+        for appends in rewritten:
             for stream, records, version, head in appends:
                 stream.append(records, version, head=head)
+        self.rewritten.clear()
 
     def shared(self, kind: str, name: str) -> int | None:
         """Return how many records of a recorded stream its fork has; None: all that there are."""
         rewritten = self.rewritten.get((kind, name))
         return self.versions.get((kind, name)) if rewritten is None else rewritten[0].version
+
+
+class Forking(Follower):
+    """Makes the forks when the program goes on live, and whenever it has appended something else than is
+    recorded by its end."""
+
+    def __init__(self, forks: Forks, journal: TapeJournal) -> None:
+        self._forks = forks
+        self._journal = journal
+        forks.note, forks.is_rewriting = journal.note, lambda: journal.is_rewriting
+
+    def live(self) -> None:
+        try:
+            self._forks.begin()
+        except TapeError as error:
+            raise self._journal.refuse(error) from None
+        except StorageError as error:
+            raise self._journal.refuse(TapeError(f"there can't be a {self._forks.reason}: {error}")) from None
+
+    def ended(self) -> None:
+        if self._forks.rewritten:
+            self.live()
 
 
 class _Append(NamedTuple):
@@ -233,8 +260,8 @@ class ForkedStore:
     def _missing(self, name: str, version: int | None) -> TapeError:
         what = "isn't" if version is None else f"with its {version} records isn't"
         return TapeError(
-            f"session '{name}' {what} in {self._real.url} any more: the branch of {self._forks.tape} can't "
-            "go on with it; branch before it begins"
+            f"session '{name}' {what} in {self._real.url} any more, so that there can't be a "
+            f"{self._forks.reason}: {self._forks.otherwise}"
         )
 
     # --- streams ------------------------------------------------------------------------------------

@@ -6,23 +6,18 @@ the recorded one at the first effect that differs, and it shows again what was p
 
 from __future__ import annotations
 
-import os.path
 import sys
 from _thread import get_ident
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
-from stat import S_ISREG
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from harnpy.durable.journal import (
     ENV,
     MODEL,
     OUTPUT,
     PIECE,
-    PROCESS,
-    READ,
-    SEND,
     SESSION,
     TOOL,
     WAIT,
@@ -31,12 +26,14 @@ from harnpy.durable.journal import (
     Journal,
     NotDurable,
 )  # fmt: skip
-from harnpy.durable.values import Unreadable, decode, decode_error, encode, told
+from harnpy.durable.values import Unreadable, decode, decode_error, told
 from harnpy.formats.manifest import VARIABLE as TRUST
-from harnpy.tape.description import described, difference, kind_of
+from harnpy.tape.description import kind_of
 from harnpy.tape.digests import Digests
-from harnpy.tape.directory import Changed, Directory, changed_in, written
+from harnpy.tape.directory import changed_in
+from harnpy.tape.follower import Follower
 from harnpy.tape.redaction import Redaction
+from harnpy.tape.rules import TapeDiverged
 from harnpy.tape.tapes import TapeError
 from harnpy.vm.errors import CalledOff, ExitRequest
 from harnpy.vm.run.backtrace import harn_frames
@@ -44,12 +41,14 @@ from harnpy.vm.run.scheduler import places_in_program
 from harnpy.workflow.engines.contract import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from harnpy.durable.journal import Asked
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
+    from harnpy.tape.known_files import KnownFiles
+    from harnpy.tape.rules import Rules
     from harnpy.tape.tapes import Tape, TapeWriter
     from harnpy.vm.run.tasks import Task
     from harnpy.workflow.engines.contract import Json
@@ -57,74 +56,12 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-#: The most bytes of a file that a record has because the program has overwritten it.
-_MOST_WAS: Final = 1 << 20
 #: How often a replay looks for what another thread of the program may bring: for two seconds or so.
 _MOST_LOOKS: Final = 40
 
 
 #: The tool of an agent whose call the running code is part of.
 _TOOL: ContextVar[str | None] = ContextVar("tool of the tape", default=None)
-
-
-class TapeDiverged(TapeError):
-    """The program asks for something else than its tape has.
-
-    ``step`` is the effect's number, from 1; ``place`` is where the program is, " at file:line:column" or
-    empty; ``asked`` and ``recorded`` are the key and what was asked for, None where there is none. ``edited``
-    are the files that differ from the tape's, each as ``file:line``.
-    """
-
-    def __init__(
-        self,
-        tape: str,
-        step: int,
-        place: str,
-        asked: tuple[str, Json] | None,
-        recorded: tuple[str, Json] | None,
-        edited: Sequence[str] = (),
-        failure: str = "",
-    ) -> None:
-        where = f"the program differs from {tape}{place}, at effect {step}"
-        edits = f"; edited: {', '.join(edited)}" if edited else ""
-        super().__init__(f"{where}: {difference(asked, recorded, failure)}{edits}")
-        self.tape = tape
-        self.step = step
-        self.place = place
-        self.asked = asked
-        self.recorded = recorded
-        self.edited = list(edited)
-        self.expected = described(recorded)
-        self.found = described(asked)
-
-
-class Rules(NamedTuple):
-    """How a journal treats its records.
-
-    ``is_closed``: nothing happens that isn't recorded. ``may_part``: at the first effect that differs the
-    rest of the records is given up, and the program goes on live. ``compares``: whether what a model is asked
-    counts as a difference. ``compares_output``: whether what is printed does. ``rewrites``: files are written
-    again that the records say were written, and sessions whose records say something else by now.
-    ``remakes``: nothing that is asked for counts as a difference.
-    """
-
-    is_closed: bool = False
-    may_part: bool = False
-    compares: bool = True
-    compares_output: bool = True
-    rewrites: bool = False
-    remakes: bool = False
-
-
-RECORDING = Rules()
-REPLAYING = Rules(is_closed=True)
-#: Behind a part of the records, which are those of the same program or of an edited one; files are in an
-#: overlay.
-BRANCHING = Rules(compares=False, compares_output=False, rewrites=True)
-#: On the results of the same program, whatever it asks for; what it asks for and prints is recorded anew.
-REMAKING = Rules(is_closed=True, compares=False, compares_output=False, remakes=True)
-#: As far as an edited program asks models for the same; files are left as a run leaves them.
-WATCHING = Rules(may_part=True, compares_output=False, rewrites=True)
 
 
 class TapeRun:
@@ -154,11 +91,7 @@ class TapeRun:
 
 
 class TapeJournal(Journal):
-    """``tape`` has the records, if there are any; new ones go to ``writer``, if there is one.
-
-    ``on_part`` is called with the difference when the program leaves its records, ``on_live`` when it goes
-    on without any.
-    """
+    """``tape`` has the records, if there are any; new ones go to ``writer``, if there is one."""
 
     #: That a tool begins is only noted.
     unnoticed = Journal.unnoticed | {TOOL}
@@ -194,23 +127,11 @@ class TapeJournal(Journal):
         self.rules = rules
         self.tape = name
         self.may_have_happened = False
-        self.on_part: Callable[[TapeDiverged], object] = lambda difference: None
-        self.on_live: Callable[[], object] = lambda: None
+        self.follower: Follower = Follower()
         #: Returns what is asked of a model in place of a request, given the key of the call.
         self.change: Callable[[str, Request], Request] = lambda key, request: request
-        #: By the keys of calls that the records hold a part of: what the tape has of their other pieces.
-        self.pieces: Mapping[str, Sequence[Step]] = {}
-        #: Called with the key of each effect where it is asked for, and with what is printed and its stream.
-        self.on_asked: Callable[[str], object] = lambda key: None
-        self.on_print: Callable[[Callable[[str], object], str], object] = lambda write, text: None
-        #: Returns the reply to what a model is asked, if that is known although it has no record of its own.
-        self.answer: Callable[[Json], Reply | None] | None = None
-        #: Where processes leave files, if that is recorded; and the names of those that run, by the keys of
-        #: effects of theirs.
-        self.directory: Directory | None = None
-        self._of_processes: dict[str, str] = {}
-        #: Called with what processes have changed, where a record says so.
-        self.on_changed: Callable[[Changed], object] = lambda changed: None
+        #: What the records say of files beside what was asked for, if they are made.
+        self.files: KnownFiles | None = None
         #: How many calls of models came from the records, and how many were made.
         self.calls_repeated = self.calls_made = 0
         self._copies = self._is_writing = writer is not None
@@ -218,10 +139,6 @@ class TapeJournal(Journal):
         #: and whether what it appends there is being written again.
         self._rewritten: set[tuple[str, str]] = set()
         self.is_rewriting = False
-        #: Files whose text the tape has by now, or that the program has made; and the text that the program
-        #: is about to overwrite.
-        self._known_files: set[str] = set()
-        self._was: bytes | None = None
         self._is_live = False
         self._is_at_end = False
         self._looks = 0
@@ -250,7 +167,7 @@ class TapeJournal(Journal):
     def write(self, write: Callable[[str], object], text: str) -> None:
         """Print ``text``, once it is recorded or its record is met."""
         self._cut_where_stopped()
-        self.on_print(write, text)
+        self.follower.printed(write, text)
         if not self.is_aside:
             super().write(write, text)
 
@@ -258,7 +175,7 @@ class TapeJournal(Journal):
         self._refuse_aside()
         self._cut_where_stopped()
         key = super()._new_key(task, kind)
-        self.on_asked(key)
+        self.follower.asked(key)
         return key
 
     def _cut_where_stopped(self) -> None:
@@ -278,13 +195,17 @@ class TapeJournal(Journal):
         """Whether the program runs or has run: it could be read and checked."""
         return self._has_begun
 
+    def met(self) -> list[Step]:
+        """Return the records that were given out."""
+        return [step for _, step in self._recorded[: self._next]]
+
     def remaining(self) -> list[Step]:
         """Return the records that weren't given out yet."""
         return [step for _, step in self._recorded[self._next :]]
 
     def reply_to(self, asked: Asked) -> Reply | None:
         """Return the reply to a call of a model that has no record; None when it has to be made."""
-        known = None if self.answer is None else self.answer(self._wanted(asked))
+        known = self.follower.reply(lambda: self._wanted(asked))
         if known is not None:
             self.calls_repeated += 1
             self.calls_made -= 1
@@ -302,7 +223,7 @@ class TapeJournal(Journal):
     def rest(self) -> Sequence[Step] | None:
         """Return what the tape has of the reply to the call that the running task is about to make, behind
         the pieces that are among the records; None where the records have none or all of it."""
-        return self.pieces.get(self._next_key(self._task(), MODEL))
+        return self.follower.pieces(self._next_key(self._task(), MODEL))
 
     def note(self, name: str, value: Json) -> None:
         """Have a fact on the tape that is made which the program doesn't ask for."""
@@ -320,9 +241,9 @@ class TapeJournal(Journal):
         return self.ending
 
     def at_once(self, kind: str, act: Callable[[], T], asked: Asked | None = None) -> T:
-        if kind == WRITE and self._copies and asked is not None:
+        if kind == WRITE and self.files is not None and asked is not None:
             asked = cache(asked)
-            act = self._following(self._knowing_what_was(act, asked), asked)
+            act = self.files.writing(act, asked)
         if kind not in (WRITE, SESSION) or not self.rules.rewrites:
             return super().at_once(kind, act, asked)
         acted = False
@@ -346,45 +267,6 @@ class TapeJournal(Journal):
                 act()
         return value
 
-    def _knowing_what_was(self, act: Callable[[], T], asked: Asked) -> Callable[[], T]:
-        """Return what does the same, having noted the text that goes with it: a branch begins with that."""
-
-        def whole() -> T:
-            told: Any = asked()
-            path = overwritten(told)
-            if path is not None and path not in self._known_files:
-                self._was = self._text_of(path)
-            return act()
-
-        return whole
-
-    def _following(self, act: Callable[[], T], asked: Asked) -> Callable[[], T]:
-        """Return what does the same, so that no process is said to have done it."""
-        directory = self.directory
-        if directory is None:
-            return act
-
-        def whole() -> T:
-            paths = written_paths(asked())
-            is_as_known = directory.is_as_known(paths)
-            value = act()
-            if is_as_known:
-                directory.follow(paths)
-            return value
-
-        return whole
-
-    def _text_of(self, path: str) -> bytes | None:
-        """Return what is in a file, from the run's directory; None if that is no file, or too long."""
-        files, place = self._world.files, os.path.join(self.cwd, path)
-        try:
-            status = files.status(place)
-            return (
-                files.read_bytes(place) if S_ISREG(status.st_mode) and status.st_size <= _MOST_WAS else None
-            )
-        except (OSError, ValueError):
-            return None
-
     def _is_rewritten(self, asked: Json) -> bool:
         return _is_append(asked) and (asked[1], asked[2]) in self._rewritten
 
@@ -392,41 +274,18 @@ class TapeJournal(Journal):
         self, name: str, kind: str, begin: Callable[[], Awaitable[T]], asked: Asked | None = None
     ) -> T:
         """As `waited`, for an effect of the process ``name``, which may have changed files by then."""
-        if self.directory is not None:
-            self._of_processes[self._next_key(self._task(), kind)] = name
+        if self.files is not None:
+            self.files.expect(self._next_key(self._task(), kind), name)
         return await self.waited(kind, begin, asked)
 
     def _begin(self, effect: Any) -> None:
-        if self.directory is not None and kind_of(effect.key) == PROCESS:
-            self.directory.begin()
-            self._say_if_too_large(self.directory)
+        if self.files is not None:
+            self.files.begin(effect.key)
         super()._begin(effect)
 
-    def _say_if_too_large(self, directory: Directory) -> None:
-        if directory.is_too_large:
-            self.directory = None
-            self.note("files", f"{self.cwd} has too many files: what processes change there isn't recorded")
-
-    def _note_changes(self, key: str, output: dict[str, Json]) -> None:
-        """A process has ended, or has said something: record what has changed by now."""
-        kind, directory = kind_of(key), self.directory
-        name = self._of_processes.pop(key, None)
-        if directory is None or (kind != PROCESS and name is None):
-            return
-        if kind in (PROCESS, SEND) or directory.is_small:
-            output.update(written(directory.changed(), name))
-            self._say_if_too_large(directory)
-
     async def waited(self, kind: str, begin: Callable[[], Awaitable[T]], asked: Asked | None = None) -> T:
-        directory = self.directory
-        if kind == WRITE and directory is not None and asked is not None:
-            write, wanted = begin, asked
-
-            async def begin() -> T:
-                value = await write()
-                directory.follow(written_paths(wanted()))
-                return value
-
+        if kind == WRITE and self.files is not None and asked is not None:
+            begin = self.files.writing_later(begin, asked)
         if kind != WRITE or not self.rules.rewrites:
             return await super().waited(kind, begin, asked)
         begun = False
@@ -452,6 +311,7 @@ class TapeJournal(Journal):
     def end(self) -> None:
         self._is_at_end = True
         super().end()
+        self.follower.ended()
 
     def leave(self) -> None:
         """Record what a program has looked up that didn't begin: it is none, or can't be compiled."""
@@ -476,7 +336,7 @@ class TapeJournal(Journal):
         if not self._is_live and kind_of(key) != OUTPUT:
             self._is_live = True
             try:
-                self.on_live()
+                self.follower.live()
             except Ending:
                 self._is_live = False
                 raise
@@ -485,23 +345,12 @@ class TapeJournal(Journal):
         self, key: str, value: object, error: Exception | None, asked: Json
     ) -> tuple[dict[str, Json], Exception | None]:
         output, error = super()._written(key, value, error, asked)
-        if error is None and isinstance(asked, list) and kind_of(key) in (READ, WRITE):
-            self._know_file(asked, output)
-        self._note_changes(key, output)
+        if self.files is not None:
+            self.files.record(key, asked, output, is_done=error is None)
         # Before the program has it: what it does with it then is masked in the same way.
         self.masking.learn_from_effect(key, output)
         self.calls_made += kind_of(key) == MODEL
         return output, error
-
-    def _know_file(self, asked: list[Any], output: dict[str, Json]) -> None:
-        """Take notice of an effect on a file: from now on the tape knows what is in there."""
-        was, self._was = self._was, None
-        if was is not None:
-            output["was"] = encode(was, utf8=True)
-        if asked[0] in ("read_text", "read_bytes"):
-            self._known_files.add(asked[1])
-        elif (path := overwritten(asked)) is not None:
-            self._known_files.add(path)
 
     def _came_to(self, step: Step) -> Any:
         try:
@@ -541,7 +390,7 @@ class TapeJournal(Journal):
         if not self.rules.may_part:
             raise parted
         self.ending, self.is_over = None, False
-        self.on_part(parted.error)  # type: ignore[arg-type]
+        self.follower.parted(parted.error)  # type: ignore[arg-type]
         del self._recorded[self._next :]
 
     def _parted(self, asked: tuple[str, Json] | None, step: Step | None, task: Task | None) -> Ending:
@@ -601,7 +450,7 @@ class TapeJournal(Journal):
             self.ending, self.is_over = Ending(self._unread(step, what)), True
             raise self.ending from None
         if changed.files:
-            self.on_changed(changed)
+            self.follower.changed(changed)
         super()._advance(asked)
 
     def _awaits_output(self) -> bool:
@@ -651,26 +500,6 @@ def is_decision(key: str) -> bool:
 def is_of_decisions(path: str) -> bool:
     """Return whether a path is that of a decision about trust, or of their directory (09 §12.1)."""
     return "/harn/trust/" in path
-
-
-def overwritten(asked: list[Any]) -> str | None:
-    """Return the file whose text goes with what is asked for; None where none does."""
-    method, path, *rest = asked
-    if method in ("rename", "copy"):
-        return str(rest[0])
-    adds = method in ("write_bytes", "write_text") and len(rest) > 1 and rest[1] is True
-    return path if method in _OVERWRITES and not adds else None
-
-
-def written_paths(asked: Any) -> list[str]:
-    """Return the paths that are written, moved or deleted where this is asked for."""
-    if not isinstance(asked, list):
-        return []
-    paths = asked[1:3] if asked[0] in ("rename", "copy") else asked[1:2]
-    return [each for each in paths if isinstance(each, str)]
-
-
-_OVERWRITES = frozenset({"write_bytes", "write_text", "replace_text", "remove", "delete_file"})
 
 
 def _is_append(asked: Any) -> bool:

@@ -17,7 +17,7 @@ from harnpy.durable.journal import READ, WRITE
 from harnpy.durable.values import Unreadable, decode, told
 from harnpy.tape.description import kind_of
 from harnpy.tape.directory import changed_in
-from harnpy.tape.journal import overwritten
+from harnpy.tape.known_files import overwritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -17,8 +17,7 @@ from harnpy.embedding import Vm
 from harnpy.formats.json import compact_json
 from harnpy.tape.description import kind_of
 from harnpy.tape.tapes import COMPLETED, EXITED, FAILED, End, TapeError, read_tape
-from harnpy.tape.vm import data_of
-from harnpy.tape.worlds import Replaying
+from harnpy.tape.worlds import Replaying, data_of
 from harnpy.vm.errors import ExitRequest
 
 if TYPE_CHECKING:

@@ -32,10 +32,10 @@ from harnpy.session.runtime import SessionRuntime
 from harnpy.session.stores import store_settings
 from harnpy.storage.opening import open_store
 from harnpy.tape.digests import Digests
-from harnpy.tape.journal import TapeDiverged
 from harnpy.tape.models import TapedProvider
 from harnpy.tape.parts import TapedEnvironment, TapedPeople
 from harnpy.tape.redaction import LearningRedaction
+from harnpy.tape.rules import TapeDiverged
 from harnpy.tape.tapes import COMPLETED, LAYOUT, End, Header, TapeError, TapeWriter, read_tape
 from harnpy.version import __version__
 from harnpy.workflow.engines.contract import Job, Step

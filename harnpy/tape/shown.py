@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from harnpy.durable.journal import ENV, Ending
 from harnpy.embedding import Vm
-from harnpy.tape.journal import TapeDiverged
+from harnpy.tape.follower import Follower
+from harnpy.tape.rules import TapeDiverged
 from harnpy.tape.tapes import TapeError
 from harnpy.tape.worlds import Replaying
 from harnpy.vm.errors import ExitRequest, VmError
@@ -92,7 +93,7 @@ def _run(world: TapedWorld, tape: Tape, prepare: Prepare | None) -> TapeError | 
     return None
 
 
-class _Contents:
+class _Contents(Follower):
     """The contents of the files that a program writes, and of those that it has read before."""
 
     def __init__(self, cwd: str) -> None:
@@ -103,7 +104,7 @@ class _Contents:
     def watch(self, vm: Any) -> None:
         """Note what the Vm's program does with files."""
         vm.recorded.files = _Watched(vm.recorded.files, self)
-        vm.journal.on_changed = self.change
+        vm.journal.follower = self
 
     def written(self) -> dict[str, bytes | None]:
         """Return what there is by now at each path that was written to, the first one first."""
@@ -121,8 +122,7 @@ class _Contents:
         self._known[path] = data
         self._written[path] = None
 
-    def change(self, changed: Changed) -> None:
-        """Processes have changed files."""
+    def changed(self, changed: Changed) -> None:
         for path, content in changed.files.items():
             if not path.endswith("/"):
                 data = json.dumps(content).encode() if isinstance(content, dict) else content

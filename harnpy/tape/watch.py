@@ -17,15 +17,19 @@ from harnpy.llm.reply import Reply
 from harnpy.tape.description import kind_of, task_of
 from harnpy.tape.directory import Left
 from harnpy.tape.edits import files_read
-from harnpy.tape.journal import RECORDING, WATCHING
+from harnpy.tape.forks import Forking, Forks, is_fork
+from harnpy.tape.rules import RECORDING, WATCHING
 from harnpy.tape.tapes import FAILED, TapeWriter, is_tape, read_tape
 from harnpy.tape.worlds import TapedWorld
 from harnpy.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from harnpy.tape.journal import TapeDiverged, TapeJournal
+    from harnpy.storage.contract import Store
+    from harnpy.tape.directory import Changed
+    from harnpy.tape.journal import TapeJournal
+    from harnpy.tape.rules import TapeDiverged
     from harnpy.vm.vm import Vm
     from harnpy.workflow.engines.contract import Json, Step
 
@@ -56,28 +60,35 @@ class Watching(TapedWorld):
     def __init__(self, path: str, real: World | None = None) -> None:
         tape = read_tape(path) if is_tape(path) else None
         # Variables and settings are looked up anew.
-        steps = [step for step in tape.steps if kind_of(step.key) != ENV] if tape else None
+        steps = [step for step in tape.steps if kind_of(step.key) != ENV or is_fork(step)] if tape else None
         super().__init__(real, tape=tape, steps=steps, writer=TapeWriter(path), reads_anew=True)
         self.rules = RECORDING if tape is None else WATCHING
+        reason = f"new run of {os.path.basename(path)}"
+        self._forks = None if tape is None else Forks(tape.steps, self.real, reason, f"remove {path}")
         self.journal: TapeJournal | None = None
-        #: Where the program has left its tape, if it has.
-        self.parted: TapeDiverged | None = None
+        self.follower: _Again | None = None
         self.on_begin.append(self._begin)
 
     def _begin(self, journal: TapeJournal, vm: Vm) -> None:
         self.journal = journal
-        journal.on_part = self._part
-        if self.tape is not None:
-            journal.on_changed = Left(self.tape.steps, journal.cwd, self.real.files).change
+        if self._forks is not None:
+            assert self.tape is not None
+            left = Left(self.tape.steps, journal.cwd, self.real.files)
+            self.follower = journal.follower = _Again(self._forks, journal, left)
 
-    def _part(self, difference: TapeDiverged) -> None:
-        self.parted = difference
-        assert self.journal is not None
-        self.journal.answer = Rest(self.journal.remaining()).answer
+    def kept(self, store: Store) -> Store:
+        if self._forks is None or store.url.startswith("memory:"):
+            return store
+        return self._forks.store(store)  # type: ignore[return-value]
 
     def is_kept(self, status: str) -> bool:
         is_new = self.tape is None or status != FAILED or (self.journal is not None and self.journal.is_live)
         return self.has_run and is_new
+
+    @property
+    def parted(self) -> TapeDiverged | None:
+        """Where the program has left its tape, if it has."""
+        return None if self.follower is None else self.follower.difference
 
     @property
     def has_run(self) -> bool:
@@ -89,6 +100,29 @@ class Watching(TapedWorld):
         """The calls of models in the run."""
         journal = self.journal
         return Calls(0, 0) if journal is None else Calls(journal.calls_repeated, journal.calls_made)
+
+
+class _Again(Forking):
+    """Does again what processes of the last run did, and answers calls behind the first difference from what
+    is left of its tape."""
+
+    def __init__(self, forks: Forks, journal: TapeJournal, left: Left) -> None:
+        super().__init__(forks, journal)
+        self._left = left
+        self._rest: Rest | None = None
+        self.difference: TapeDiverged | None = None
+
+    def changed(self, changed: Changed) -> None:
+        self._left.change(changed)
+
+    def parted(self, difference: TapeDiverged) -> None:
+        self.difference = difference
+        remaining = self._journal.remaining()
+        self._rest = Rest(remaining)
+        self._forks.divide(self._journal.met(), remaining)
+
+    def reply(self, asked: Callable[[], Json]) -> Reply | None:
+        return None if self._rest is None else self._rest.answer(asked())
 
 
 class Rest:

@@ -123,7 +123,7 @@ class Branch:
         self.output = self.outside.output()
 
     def _watch(self, journal: Any, vm: Any) -> None:
-        go_live = journal.on_live
+        go_live = journal.follower.live
 
         def note() -> None:
             go_live()
@@ -131,4 +131,4 @@ class Branch:
             self.printed = "".join(self.outside.printed)
             self.files = overlaid(self.world)
 
-        journal.on_live = note
+        journal.follower.live = note

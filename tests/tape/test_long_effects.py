@@ -23,7 +23,7 @@ from websockets.sync.server import ServerConnection, serve
 from harnpy import Vm
 from harnpy.faults import MisuseError
 from harnpy.tape import Recording, Replaying, TapeDiverged, TapeError, read_tape
-from harnpy.tape.journal import BRANCHING
+from harnpy.tape.rules import BRANCHING
 from harnpy.tape.worlds import TapedWorld
 from harnpy.vm.errors import VmError
 from harnpy.world import World

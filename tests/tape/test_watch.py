@@ -6,14 +6,19 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harnpy import Vm
+from harnpy.session.stored import StoredSession
+from harnpy.storage.contract import HeadQuery
+from harnpy.storage.opening import open_store
 from harnpy.tape import Replaying, TapeError, read_tape
 from harnpy.tape.watch import Watching, watched_files
+from harnpy.world import World
 from tests.durable.runs import Outside
 
 TEXT = """let system = read_file("prompt.txt")
@@ -173,6 +178,69 @@ println("${rs}")
     assert {each for each in watched.made if each[:3] == "one"} == set()
     assert "too 2 <one 2>" in watched.made
     assert watched.run() == printed
+    assert watched.made == []
+
+
+STORED = """let id = agent_session_open("chat", {store: "sqlite:chat.db"})
+for n in 1 to 2 {
+  agent_loop("ask ${n}", nil, {session_id: id, provider: "p", model: "m"})
+}
+println("${agent_session_length(id)}, ${agent_session_snapshot(id).messages.last.content}")
+"""
+
+
+def kept(path: Path, name: str) -> list[str]:
+    """Return what was said in a session of a store, as its program doesn't know it."""
+    with closing(open_store(f"sqlite:{path}")) as store:
+        session = StoredSession.load(name, store, World())
+        assert session is not None
+        return [message["content"] for message in session.messages()]
+
+
+def forks(path: Path) -> list[str]:
+    with closing(open_store(f"sqlite:{path}")) as store:
+        return [head.name for head in store.heads(HeadQuery("session")).items if head.parent]
+
+
+def test_a_stored_session_is_as_it_was_at_the_first_difference(watched: Watched) -> None:
+    path = watched.directory / "chat.db"
+    watched.save(STORED)
+    assert watched.run() == "4, <ask 2>\n"
+    watched.save(STORED.replace("1 to 2", "1 to 3"))
+    assert watched.run() == "6, <ask 3>\n"
+    assert watched.made == ["ask 3"]
+    assert len(kept(path, "chat")) == 4  # the session of the first run stays as it left it
+    (fork,) = forks(path)
+    assert kept(path, fork)[-2:] == ["ask 3", "<ask 3>"]
+    assert watched.run() == "6, <ask 3>\n"
+    assert watched.made == []
+    assert forks(path) == [fork]
+    watched.save(STORED.replace('"ask ${n}"', 'if n == 2 { "or ${n}" } else { "ask ${n}" }'))
+    assert watched.run() == "4, <or 2>\n"
+    assert watched.made == ["or 2"]
+    (last,) = set(forks(path)) - {fork}
+    assert kept(path, last) == ["ask 1", "<ask 1>", "or 2", "<or 2>"]
+
+
+def test_what_a_stored_session_is_told_otherwise_is_in_a_fork(watched: Watched) -> None:
+    path, text = watched.directory / "chat.db", STORED.partition("for n")[0]
+    watched.save(text + 'agent_session_inject(id, {role: "user", content: "one"})\nprintln("done")\n')
+    assert watched.run() == "done\n"
+    watched.save(text + 'agent_session_inject(id, {role: "user", content: "two"})\nprintln("done")\n')
+    assert watched.run() == "done\n"
+    assert kept(path, "chat") == ["one"]
+    assert [kept(path, fork) for fork in forks(path)] == [["two"]]
+
+
+def test_a_stored_session_that_is_gone_is_told(watched: Watched) -> None:
+    watched.save(STORED)
+    watched.run()
+    with closing(open_store(f"sqlite:{watched.directory / 'chat.db'}")) as store:
+        store.delete("session", "chat")
+    watched.save(STORED.replace("1 to 2", "1 to 3"))
+    watched.run()
+    assert "session 'chat' with its" in str(watched.failure)
+    assert str(watched.failure).endswith("there can't be a new run of run.tape: remove run.tape")
     assert watched.made == []
 
 

@@ -26,6 +26,7 @@ from harnpy.cli.repl import is_expression
 from harnpy.durable.journal import Ending, NotDurable
 from harnpy.tape import Replaying, read_tape
 from harnpy.tape.description import described, task_of
+from harnpy.tape.follower import Follower
 from harnpy.tape.history import History
 from harnpy.vm.errors import Leaving
 from harnpy.vm.run.calls import UNSET
@@ -131,7 +132,7 @@ class TapeEngine(Engine):
         """Replay the run once, and return its exit status. Raises Rewound and Terminated."""
         self.now, self._step, self._is_touched, self._is_rewound = 0, None, False, False
         tape = self.history.tape
-        hushed = RealStreams(lambda text: None, lambda text: None, StringIO())  # `_on_print` shows it
+        hushed = RealStreams(lambda text: None, lambda text: None, StringIO())  # `on_print` shows it
         world = Replaying(tape, World(streams=hushed))
         world.on_begin.append(lambda journal, vm: self._begin(journal, hushed))
         vm = Vm(world, evaluator="walk")
@@ -154,8 +155,7 @@ class TapeEngine(Engine):
 
     def _begin(self, journal: TapeJournal, streams: RealStreams) -> None:
         self._journal = journal
-        journal.on_asked = self._on_asked
-        journal.on_print = lambda write, text: self._on_print(write == streams.write_err, text)
+        journal.follower = _Ears(self, streams)
 
     def _watch_waits(self) -> None:
         """A replay never waits."""
@@ -241,14 +241,16 @@ class TapeEngine(Engine):
         self._journal.ending, self._journal.is_over = Ending(error), True
         raise self._journal.ending
 
-    def _on_asked(self, key: str) -> None:
+    def on_asked(self, key: str) -> None:
+        """The program has asked for an effect."""
         assert self._journal is not None
         if self._is_new():
             self.history.ask(key, self.place_of(task_of(key)), self._journal.tool)
         if self._watch is not None:
             self._watch.asked(task_of(key))
 
-    def _on_print(self, is_error: bool, text: str) -> None:
+    def on_print(self, is_error: bool, text: str) -> None:
+        """The program has printed a text."""
         if self._is_new() and not self._busy:
             self.history.print(text)
         if self.shows_output and not self._is_quiet:
@@ -532,6 +534,20 @@ class TapeEngine(Engine):
 
 
 # What is looked at in a replay, to see which statement changes it.
+
+
+class _Ears(Follower):
+    """Tells the engine what its program asks for, and prints."""
+
+    def __init__(self, engine: TapeEngine, streams: RealStreams) -> None:
+        self._engine = engine
+        self._streams = streams
+
+    def asked(self, key: str) -> None:
+        self._engine.on_asked(key)
+
+    def printed(self, write: Callable[[str], object], text: str) -> None:
+        self._engine.on_print(write == self._streams.write_err, text)
 
 
 class _Watch:
