@@ -14,20 +14,21 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.embedding import Vm
-from harnpy.formats.secrets.masking import mask_secrets
+from harnpy.formats.secrets.masking import MASK, mask_secrets
+from harnpy.tape.redaction import HIDDEN
 from harnpy.tape.regression import end_of
 from harnpy.tape.rules import REMAKING
 from harnpy.tape.tapes import COMPLETED, TapeError, TapeWriter, read_tape, tape_of_lines
 from harnpy.tape.worlds import TapedWorld
 from harnpy.workflow.bundle import export_run
-from harnpy.workflow.bundle.redactor import secret_variables
+from harnpy.workflow.bundle.redactor import ENVIRONMENT_MASK, secret_variables
 from harnpy.workflow.bundle.sections import LOCAL, REPLAY_ONLY, SANITIZED
 from harnpy.world import World
 from harnpy.world.clock import rfc3339
 from harnpy.world.streams import RealStreams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from harnpy.formats.dicts import Dict
     from harnpy.tape.tapes import Tape
@@ -80,13 +81,25 @@ def export_tape(
         "started_at": rfc3339(tape.header.made),
         "finished_at": rfc3339(tape.header.made + (end.seconds if end is not None else 0)),
     }
-    return export_run(run, mode, env=env, world=world, tape=lines)
+    masked = dict(_changes(lines, has_home=mode != LOCAL))
+    return export_run(run, mode, env=env, world=world, tape=lines, masked=masked)
 
 
 def _masked(lines: list[str], mode: str, env: Mapping[str, str]) -> list[str]:
     variables = secret_variables([env])
     shown = [mask_secrets(variables.apply(line)) for line in lines]
     return shown if mode == LOCAL else [_HOMES.sub(_HOME, line) for line in shown]
+
+
+def _changes(lines: list[str], *, has_home: bool) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Yield the lines with masks in them, by index, each with the reason and what was done."""
+    for index, line in enumerate(lines):
+        if MASK in line or HIDDEN in line:
+            yield index, ("secret", "masked")
+        elif ENVIRONMENT_MASK in line:
+            yield index, ("env", "masked")
+        elif has_home and _HOME in line:
+            yield index, ("path", "masked")
 
 
 class _Remaking(TapedWorld):

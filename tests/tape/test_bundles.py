@@ -63,6 +63,10 @@ def test_a_bundle_replays_without_its_secrets(tape: str, mode: str, home: str) -
     assert PASSWORD not in text
     assert home in text
     assert validate_bundle(bundle) == []
+    told = {entry["path"]: entry["reason"] for entry in bundle["redactions"]}
+    masked = [line for line in bundle["replay"]["tape"] if "[redacted:secret]" in line]
+    assert len(masked) == list(told.values()).count("secret") > 0
+    assert ("path" in told.values()) == (mode == "sanitized")
     found = tape_in(json.loads(text), "run.json")
     assert found is not None
     assert replayed(found) == printed.replace(PASSWORD, "[redacted:secret]").replace("/home/ann", home)
@@ -75,6 +79,7 @@ def test_without_a_secret_a_tape_is_as_it_was(tmp_path: Path, monkeypatch: pytes
     vm.run_source('println(exec("tool", "a").stdout)\n', file="main.harn")
     bundle = export_tape("run.tape", "local")
     assert bundle["replay"]["tape"] == Path("run.tape").read_text().splitlines()
+    assert bundle["redactions"] == []
     assert export_tape("run.tape", "local")["run"] == bundle["run"]
 
 

@@ -57,6 +57,7 @@ def export_run(
     env: Mapping[str, str] | None = None,
     world: World | None = None,
     tape: Sequence[str] | None = None,
+    masked: Mapping[int, tuple[str, str]] | None = None,
 ) -> Dict:
     """Return the bundle of a run record, ready for JSON, with sorted keys.
 
@@ -68,7 +69,8 @@ def export_run(
     removes values of ``run.execution.env``, of its child runs' and of ``env`` from all texts. Home
     directories are recognised; ``home`` is for one that doesn't look like one.
 
-    ``tape`` are the lines of the run's tape, masked as the mode wants (`harnpy.tape.bundles`).
+    ``tape`` are the lines of the run's tape, masked as the mode wants (`harnpy.tape.bundles`); ``masked`` has
+    the reason and the action for those lines, by index, in which something was.
 
     Raise ValueError for an unknown mode, `MisuseError` for a field of the record that has a wrong type.
     """
@@ -89,6 +91,8 @@ def export_run(
     content = {name: redactor.value(taken[name], pointer_step("", name)) for name in SECTIONS}
     if tape is not None:
         content["replay"]["tape"] = list(tape)
+        for line, why in (masked or {}).items():
+            manifest.add(f"/replay/tape/{line}", *why)
     content["redactions"] = manifest.entries(content)
     document = {"_type": BUNDLE_TYPE, "schema_version": BUNDLE_VERSION, "mode": mode, **content}
     document |= _identity(content_digest(document), origin, world)
