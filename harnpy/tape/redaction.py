@@ -16,6 +16,7 @@ from urllib.parse import quote, quote_plus
 
 from harnpy.durable.journal import HOST, HTTP, HUMAN, MODEL, PIECE, PROCESS, READ, STDIN, TOOL
 from harnpy.formats.secrets.forms import secrets_in
+from harnpy.formats.secrets.known_values import in_json
 from harnpy.formats.secrets.names import is_secret_header_name, is_secret_name
 
 if TYPE_CHECKING:
@@ -192,10 +193,7 @@ class LearningRedaction(Redaction):
 def _forms(value: str) -> Iterator[str]:
     """Yield how a value may be written: as it is, in JSON, in JSON in JSON, in a URL."""
     yield value
-    for is_ascii in (False, True):
-        once = json.dumps(value, ensure_ascii=is_ascii)[1:-1]
-        yield once
-        yield json.dumps(once)[1:-1]
+    yield from in_json(value)
     yield quote(value, safe="", errors="replace")
     yield quote(value, errors="replace")
     yield quote_plus(value, errors="replace")

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harnpy import Vm
@@ -136,6 +136,7 @@ def assert_without(tape: Path, secret: str) -> None:
     uses=st.lists(st.sampled_from(USES), min_size=1, max_size=5),
     ends=st.sampled_from(["return secret", 'throw "with ${secret}"', "nil"]),
 )
+@example(secret='no"t\\é-12', origin=FROM_VARIABLES[0], uses=USES[7:8], ends="nil")
 def test_no_secret_reaches_a_tape(
     secret: str, origin: str, uses: list[str], ends: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

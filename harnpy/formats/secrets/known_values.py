@@ -60,10 +60,18 @@ class SecretValues:
         return "".join(shown) + word[start:]
 
 
+def in_json(value: str) -> Iterator[str]:
+    """Yield how a value may be written in JSON, and in a text of JSON that is itself written in JSON."""
+    for is_ascii in (False, True):
+        once = json.dumps(value, ensure_ascii=is_ascii)[1:-1]
+        yield once
+        for is_ascii_again in (False, True):
+            yield json.dumps(once, ensure_ascii=is_ascii_again)[1:-1]
+
+
 def _forms(value: str) -> Iterator[str]:
     yield value
-    yield json.dumps(value)[1:-1]
-    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    yield from in_json(value)
     if len(value) < _LEAST_ENCODED:
         return
     yield value[::-1]
