@@ -439,6 +439,8 @@ class Overlay:
 
 def check_keep(directory: str | os.PathLike[str]) -> None:
     """Raise `TapeError` unless a directory is empty or isn't there."""
+    if not os.fspath(directory):
+        raise TapeError("no overlay can be kept in a directory without a name: name one")
     try:
         if os.listdir(directory):
             raise TapeError(

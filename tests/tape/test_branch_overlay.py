@@ -171,6 +171,11 @@ def test_a_lock_is_the_branchs_own(tmp_path: Path, overlay: Overlay) -> None:
     held()
 
 
+def test_files_are_not_kept_in_a_directory_without_a_name() -> None:
+    with pytest.raises(TapeError, match="without a name"):
+        check_keep("")
+
+
 def test_files_are_kept_only_where_nothing_is(tmp_path: Path, overlay: Overlay) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_text("")
