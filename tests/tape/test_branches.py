@@ -291,7 +291,8 @@ def test_a_store_that_has_gone_ends_the_branch(here: Path) -> None:
         path.unlink()
     outside = Outside()
     with pytest.raises(
-        TapeError, match=r"session 'talk' with its 2 records isn't in .* any more, so that there can't be a branch"
+        TapeError,
+        match=r"session 'talk' with its 2 records isn't in .* any more, so that there can't be a branch",
     ):
         branch("run.tape", 3, world=outside, prepare=outside.prepare)
     assert not list(here.glob("*branch*"))
