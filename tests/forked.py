@@ -206,7 +206,7 @@ def _do(args: list[str]) -> None:
 
 def _end(status: int) -> None:
     """End as an interpreter does, but leave it to the system to free what is there: taking apart all modules
-    copies each page that is shared with the other forks, which takes twenty times as long as most commands."""
+    copies each page that is shared with the other forks, twenty times the cost of most commands."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
