@@ -20,11 +20,11 @@ from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
 from harnpy.storage.errors import StorageError
 from harnpy.tape.description import kind_of
-from harnpy.tape.follower import Follower
+from harnpy.tape.journal import Follower
 from harnpy.tape.tapes import TapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from harnpy.storage.contract import Codec, Head, HeadQuery, Page, Record, Row, Store, Stream
     from harnpy.storage.leases import Check, Lease
@@ -144,7 +144,7 @@ def _noted(steps: Sequence[Step]) -> Iterator[tuple[Name, tuple[str, str]]]:
         yield (kind, name), (called, root)
 
 
-def _written(steps: Sequence[Step], *, is_before: bool = False) -> Iterator[tuple[Name, int | None]]:
+def _written(steps: Iterable[Step], *, is_before: bool = False) -> Iterator[tuple[Name, int | None]]:
     """Yield the streams that steps have written, each with the number of its records after (or before)."""
     for step in steps:
         output = step.output

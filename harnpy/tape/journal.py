@@ -31,7 +31,6 @@ from harnpy.formats.manifest import VARIABLE as TRUST
 from harnpy.tape.description import kind_of
 from harnpy.tape.digests import Digests
 from harnpy.tape.directory import changed_in
-from harnpy.tape.follower import Follower
 from harnpy.tape.redaction import Redaction
 from harnpy.tape.rules import TapeDiverged
 from harnpy.tape.tapes import TapeError
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from harnpy.durable.journal import Asked
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
+    from harnpy.tape.directory import Changed
     from harnpy.tape.known_files import KnownFiles
     from harnpy.tape.rules import Rules
     from harnpy.tape.tapes import Tape, TapeWriter
@@ -88,6 +88,41 @@ class TapeRun:
 
     def on_end(self, call: Callable[[], None]) -> None:
         """Do nothing: nobody else ends it."""
+
+
+class Follower:
+    """Hears of what a program on a tape does, and has answers behind the end of its records.
+
+    A subclass defines the methods that it needs: by itself a follower lets everything take its course.
+    """
+
+    def asked(self, key: str) -> None:
+        """The program has asked for the effect with this key."""
+
+    def printed(self, write: Callable[[str], object], text: str) -> None:
+        """The program has printed a text, which ``write`` shows."""
+
+    def changed(self, changed: Changed) -> None:
+        """The program has come to a record that says what processes have changed."""
+
+    def parted(self, difference: TapeDiverged) -> None:
+        """The program has left its records here, and goes on without them."""
+
+    def live(self) -> None:
+        """The program is about to have the first effect without a record. May raise `Ending`."""
+
+    def ended(self) -> None:
+        """The program has come to its end, and to that of its records. May raise `Ending`."""
+
+    def reply(self, asked: Callable[[], Json]) -> Reply | None:
+        """Return the reply to a call of a model that has no record of its own, if it is known. ``asked``
+        returns what the model is asked."""
+        return None
+
+    def pieces(self, key: str) -> Sequence[Step] | None:
+        """Return what the tape has of the reply to the call with this key, behind the pieces that are among
+        the records; None where those have none or all of it."""
+        return None
 
 
 class TapeJournal(Journal):

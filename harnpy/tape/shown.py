@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from harnpy.durable.journal import ENV, Ending
 from harnpy.embedding import Vm
-from harnpy.tape.follower import Follower
+from harnpy.tape.journal import Follower
 from harnpy.tape.rules import TapeDiverged
 from harnpy.tape.tapes import TapeError
 from harnpy.tape.worlds import Replaying

@@ -26,8 +26,8 @@ from harnpy.cli.repl import is_expression
 from harnpy.durable.journal import Ending, NotDurable
 from harnpy.tape import Replaying, read_tape
 from harnpy.tape.description import described, task_of
-from harnpy.tape.follower import Follower
 from harnpy.tape.history import History
+from harnpy.tape.journal import Follower
 from harnpy.vm.errors import Leaving
 from harnpy.vm.run.calls import UNSET
 from harnpy.vm.walk.activation import Activation
