@@ -1,6 +1,7 @@
-"""Builds what an installed package has instead of files of the repository: parse table, packed specification.
+"""Builds what an installed package has instead of files of the repository, or beside them.
 
-With the table of the grammar, it needs neither lark nor time; packed, the specification takes a quarter.
+With the table of the grammar, it needs neither lark nor time; with the index of builtins, no program waits for
+one; packed, the specification takes a quarter.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Writes harnpy/syntax/harn.table and ships it, although git ignores it; ships docs/spec packed."""
+    """Writes the parse table and the index of builtins and ships them, although git ignores them; ships
+    docs/spec packed."""
 
     _made = ""
 
@@ -24,6 +26,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         root = Path(self.root)
         sys.path.insert(0, self.root)
         try:
+            from harnpy.builtins.catalog import INDEX_PATH, index
             from harnpy.syntax.build import build, save
             from harnpy.syntax.tables import grammar_key
         finally:
@@ -31,7 +34,8 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         grammar = (root / "grammar" / "harn.lark").read_bytes()
         table = build(grammar, grammar_key(grammar))
         save(table, root / "harnpy" / "syntax" / "harn.table")
-        build_data["artifacts"].append("/harnpy/syntax/harn.table")
+        save(index(), INDEX_PATH)
+        build_data["artifacts"] += ["/harnpy/syntax/harn.table", "/harnpy/builtins.index"]
         if self.target_name == "wheel" and version == "standard":  # an editable one reads the checkout's
             self._made = mkdtemp()
             archive = Path(self._made) / "spec.zip"

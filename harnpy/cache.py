@@ -1,4 +1,4 @@
-"""The cache on disk of what is computed from source text: trees, compiled units, the index of builtins.
+"""The cache on disk of what is computed from source text: trees and compiled units.
 
 An entry is a marshalled (maker, key, value) behind a checksum, in ``$XDG_CACHE_HOME/harnpy`` or
 ``~/.cache/harnpy``. The key is any text, usually the whole source: it is compared on loading, so a
@@ -129,13 +129,18 @@ def _read_stamp() -> str:
     return " ".join(rooms)
 
 
+def is_installed() -> bool:
+    """Return True if an installer has written the package, which then has what a checkout keeps elsewhere."""
+    return os.path.isdir(os.path.join(_PACKAGE, "grammar"))
+
+
 def state_of_code(directory: str, without: Collection[str] = ()) -> str:
     """Return a text that changes whenever a Python file below ``directory`` does, or one comes or goes.
 
     Folders with a name in ``without`` are left out. In an installed package no file changes alone: installing
     writes all of them, this one too.
     """
-    if os.path.isdir(os.path.join(_PACKAGE, "grammar")):
+    if is_installed():
         return f"{os.stat(__file__).st_mtime_ns:x}-{os.stat(_PACKAGE).st_mtime_ns:x}"
     latest, size = _newest(directory, without)
     return f"{latest:x}-{size:x}"

@@ -1,14 +1,15 @@
 """All builtins as one table: which module declares which name, and the declarations themselves.
 
-The index is read from the modules' text: importing all of them to learn the names would cost a cold
-start more than everything else together. It is cached under the state of the modules' files. A name is
-bound by importing its one module. On the start-up path: imports nothing heavy.
+The index is made of the modules' text: importing all of them to learn the names would cost a cold start more
+than everything else together. It ships with the package, as the parse table does; a checkout makes it anew when
+a module has changed. A name is bound by importing its one module. On the start-up path: imports nothing heavy.
 
 Nothing here belongs to a program: only what the source files say is kept, as in `sys.modules`.
 """
 
 from __future__ import annotations
 
+import marshal
 import os
 import sys
 
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Builtin, Value
 
 _PACKAGE = "harnpy.builtins"
-_DIRECTORY = os.path.dirname(__file__)
+_DIRECTORY = os.path.dirname(os.path.abspath(__file__))
+#: Not in the directory itself, whose state it is made from.
+INDEX_PATH = f"{_DIRECTORY}.index"
 
 #: The global numbers, written out: `math` would cost every start its import. Spec: 02 §22.
 CONSTANTS = {"pi": 3.141592653589793, "e": 2.718281828459045}
@@ -62,14 +65,14 @@ class _Table:
 def names() -> Mapping[str, str]:
     """Return the path of the module that declares each builtin, by the builtin's name."""
     if _Table.modules is None:
-        _Table.modules = _load("builtins")
+        _Table.modules, _Table.signatures = _load()
     return _Table.modules
 
 
 def signatures() -> Mapping[str, str]:
     """Return the signature of each builtin as its module has it, by the builtin's name; imports no module."""
     if _Table.signatures is None:
-        _Table.signatures = _load("signatures")
+        _Table.modules, _Table.signatures = _load()
     return _Table.signatures
 
 
@@ -181,16 +184,32 @@ def _declared(module: str) -> dict[str, Declaration]:
     return _Table.declared[module]
 
 
-def _load(kind: str) -> Mapping[str, str]:
-    """Return one of the two indexes, ``builtins`` or ``signatures``."""
-    key = f"{_DIRECTORY} {fingerprint()}"
-    index: Mapping[str, str] | None = cache.load(kind, key)
-    if index is None:
-        _Table.modules, _Table.signatures = _index(_files(_DIRECTORY, _PACKAGE))
-        cache.store("builtins", key, _Table.modules)
-        cache.store("signatures", key, _Table.signatures)
-        return _Table.modules if kind == "builtins" else _Table.signatures
-    return index
+def index(key: str = "") -> bytes:
+    """Return the index as its file has it, with the ``key`` of the state that it was made from."""
+    # Version 4 of the format is what every Python that may read it knows.
+    return marshal.dumps((key, *_index(_files(_DIRECTORY, _PACKAGE))), 4)
+
+
+def _load() -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return the paths of the modules and the signatures, by the builtins' names."""
+    key = "" if cache.is_installed() else fingerprint()
+    try:
+        with open(INDEX_PATH, "rb") as file:
+            known, modules, signatures = marshal.loads(file.read())
+        if not key or known == key:
+            return modules, signatures
+    except FileNotFoundError:
+        pass  # a new checkout
+    from harnpy.syntax.build import save
+
+    made = index(key)
+    _, modules, signatures = marshal.loads(made)
+    try:
+        save(made, INDEX_PATH)
+    except OSError:
+        # A read-only checkout works too, it only makes the index every time.
+        return modules, signatures
+    return modules, signatures
 
 
 def _files(directory: str, package: str) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import marshal
 import subprocess
 import sys
 from pathlib import Path
@@ -178,7 +179,7 @@ def test_printing_a_line_imports_nothing_heavy() -> None:
 def test_the_index_is_read_again_when_a_module_changes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(catalog, "INDEX_PATH", str(tmp_path / "builtins.index"))
     monkeypatch.setattr(catalog, "_DIRECTORY", str(tmp_path / "builtins"))
     module = tmp_path / "builtins" / "inner" / "odd.py"
     module.parent.mkdir(parents=True)
@@ -201,6 +202,24 @@ def test_the_index_is_read_again_when_a_module_changes(
     assert changed[0] != first[0]
     assert list(changed[1]) == ["another", "more"]
     assert catalog.signatures() == {"another": "another(a: int) -> nil", "more": "more() -> nil"}
+
+
+def test_an_index_that_is_there_is_read_and_no_module(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shipped = tmp_path / "builtins.index"
+    monkeypatch.setattr(catalog, "INDEX_PATH", str(shipped))
+    monkeypatch.setattr(catalog, "_index", None)
+    shipped.write_bytes(marshal.dumps((catalog.fingerprint(), {"one": "a.module"}, {"one": "one()"})))
+    assert catalog._load() == ({"one": "a.module"}, {"one": "one()"})
+    monkeypatch.setattr(catalog.cache, "is_installed", lambda: True)
+    shipped.write_bytes(marshal.dumps(("", {"two": "a.module"}, {"two": "two()"})))
+    assert catalog._load()[1] == {"two": "two()"}
+
+
+def test_the_index_that_is_built_is_the_one_that_is_read() -> None:
+    _, modules, signatures = marshal.loads(catalog.index())
+    assert (modules, signatures) == (catalog.names(), catalog.signatures())
 
 
 def test_absent_builtins_are_those_of_the_specification_alone() -> None:
