@@ -1,7 +1,7 @@
 """Builds what an installed package has instead of files of the repository, or beside them.
 
-With the table of the grammar, it needs neither lark nor time; with the index of builtins, no program waits for
-one; packed, the specification takes a quarter.
+With the table of the grammar, it needs neither lark nor time; with the index of builtins, no program waits
+for one; packed, the specification takes a quarter.
 """
 
 from __future__ import annotations

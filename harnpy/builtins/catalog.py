@@ -1,8 +1,9 @@
 """All builtins as one table: which module declares which name, and the declarations themselves.
 
-The index is made of the modules' text: importing all of them to learn the names would cost a cold start more
-than everything else together. It ships with the package, as the parse table does; a checkout makes it anew when
-a module has changed. A name is bound by importing its one module. On the start-up path: imports nothing heavy.
+The index is made of the modules' text: importing all of them to learn the names would cost a cold start
+more than everything else together. It ships with the package, as the parse table does; a checkout makes it
+anew when a module has changed. A name is bound by importing its one module. On the start-up path: imports
+nothing heavy.
 
 Nothing here belongs to a program: only what the source files say is kept, as in `sys.modules`.
 """

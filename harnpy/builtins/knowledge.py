@@ -7,10 +7,6 @@ a question needs one.
 
 from __future__ import annotations
 
-from functools import cache
-
-from harnpy import shipped
-from harnpy.vm.run import methods
 from harnpy.vm.signatures import Signature
 
 TYPE_CHECKING = False
@@ -51,9 +47,20 @@ def absence(name: str, present: Container[str]) -> str | None:
     return f"not in harnpy; its nearest kin is `{kin}`" if kin in present else "not in harnpy"
 
 
-@cache
+class _Specified:
+    names: frozenset[str] | None = None
+
+
 def _specified() -> frozenset[str]:
     """Return the names in the specification's list of builtins."""
+    if _Specified.names is None:
+        _Specified.names = _read_names()
+    return _Specified.names
+
+
+def _read_names() -> frozenset[str]:
+    from harnpy import shipped
+
     _columns, *lines = shipped.read_specification("builtins.tsv").rstrip("\n").split("\n")
     return frozenset(line.split("\t")[1] for line in lines)
 
@@ -107,7 +114,9 @@ class BuiltinKnowledge:
         return self._table.absence(name)
 
     def methods(self, kind: str) -> Collection[str]:
-        return methods.method_names(kind)
+        from harnpy.vm.run.methods import method_names
+
+        return method_names(kind)
 
     def properties(self, kind: str) -> Collection[str]:
         from harnpy.vm.values.operators import PROPERTIES

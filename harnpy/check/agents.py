@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from harnpy.check.findings import Place, renamed_key
 from harnpy.check.knowledge import GRAPH_FIELD, UNKNOWN_PROVIDER
-from harnpy.formats.secrets.forms import kind_of_secret
-from harnpy.formats.suggestions import nearest_at_run_time
 from harnpy.syntax import ast
-from harnpy.syntax.diagnostic import Edit, Fix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -143,10 +140,14 @@ def check_import(item: ast.Import, knowledge: Knowledge, findings: Findings) -> 
     if item.path.startswith(_BUNDLED):
         known = knowledge.modules()
         if item.path not in known:
+            from harnpy.formats.suggestions import nearest_at_run_time
+
             _report_import(item, nearest_at_run_time(item.path, known), findings)
 
 
 def _report_import(item: ast.Import, near: str | None, findings: Findings) -> None:
+    from harnpy.syntax.diagnostic import Edit, Fix
+
     # The path, in its quotes, is the last thing of an import.
     start = item.end - len(item.path) - 2
     fix = Fix([Edit(start + 1, item.end - 1, near)], safe=False) if near else None
@@ -224,6 +225,8 @@ _SHORTEST = 16
 def check_secret(node: ast.Str, findings: Findings) -> None:
     """Report a string that holds a secret. The message doesn't show it, and neither does the excerpt."""
     if len(node.value) >= _SHORTEST:
+        from harnpy.formats.secrets.forms import kind_of_secret
+
         kind = kind_of_secret(node.value)
         if kind is not None:
             findings.warn(

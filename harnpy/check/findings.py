@@ -6,10 +6,7 @@ right once it is shifted, which is what makes a check after an edit cheap.
 
 from __future__ import annotations
 
-from functools import partialmethod
-
 from harnpy.syntax import ast
-from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Lines, Related
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.syntax.ast import Node
+    from harnpy.syntax.diagnostic import Diagnostic, Fix, Lines, Related
 
 
 class Place:
@@ -72,9 +70,7 @@ class Finding:
             place if place.file is not None else Place(place.message, now(place.start), now(place.end))
             for place in self.places
         ]
-        fix = self.fix and Fix(
-            [Edit(e.start + by, e.end + by, e.text) for e in self.fix.edits], self.fix.safe
-        )
+        fix = self.fix and self.fix.shifted(by)
         return Finding(
             self.code,
             self.severity,
@@ -94,6 +90,8 @@ class Finding:
 
         ``lines_of`` are those of another file, None when it can't be read.
         """
+        from harnpy.syntax.diagnostic import Diagnostic
+
         related = tuple(_related(place, lines, lines_of) for place in self.places)
         return Diagnostic(
             self.severity,
@@ -118,6 +116,8 @@ def _of_prefix(found: Finding, source: str) -> str | None:
 
 
 def _related(place: Place, lines: Lines, lines_of: Callable[[str], Lines | None]) -> Related:
+    from harnpy.syntax.diagnostic import Related
+
     if place.file is None:
         return Related(place.message, lines.span(place.start, place.end))
     others = lines_of(place.file)
@@ -172,8 +172,11 @@ class Findings:
         """Add a finding about ``node``."""
         self.add(Finding(code, severity, message, node.start, node.end, help=help, places=places, fix=fix))
 
-    error = partialmethod(about, "error")
-    warn = partialmethod(about, "warning")
+    def error(self, code: str, node: Node, message: str, **more: Any) -> None:
+        self.about("error", code, node, message, **more)
+
+    def warn(self, code: str, node: Node, message: str, **more: Any) -> None:
+        self.about("warning", code, node, message, **more)
 
 
 def declared_here(node: Node) -> Place:
@@ -185,7 +188,7 @@ def respelled(start: int, name: str, near: str | None) -> Fix | None:
     """Return the fix that writes ``near`` in the place of a name; None for what is no name."""
     if near is None or not near.isidentifier():
         return None
-    return Fix([Edit(start, start + len(name), near)], safe=False)
+    return _replacing(start, start + len(name), near)
 
 
 def renamed_key(entry: Node, name: str) -> Fix | None:
@@ -196,7 +199,13 @@ def renamed_key(entry: Node, name: str) -> Fix | None:
     if type(entry) is not ast.DictEntry or type(entry.key) is not ast.Str:
         return None
     end = entry.start + len(entry.key.value)
-    return Fix([Edit(entry.start, end, name)], safe=False) if entry.value.start - end <= len(": ") else None
+    return _replacing(entry.start, end, name) if entry.value.start - end <= len(": ") else None
+
+
+def _replacing(start: int, end: int, text: str) -> Fix:
+    from harnpy.syntax.diagnostic import Edit, Fix
+
+    return Fix([Edit(start, end, text)], safe=False)
 
 
 def has_errors(findings: Iterable[Finding]) -> bool:

@@ -126,6 +126,10 @@ class Fix:
         self.edits = tuple(edits)
         self.safe = safe
 
+    def shifted(self, by: int) -> Fix:
+        """Return the same fix for a text that stands ``by`` characters further on."""
+        return Fix([Edit(edit.start + by, edit.end + by, edit.text) for edit in self.edits], self.safe)
+
 
 class Diagnostic:
     """An error or a warning: what is wrong, where, and what to do about it.

@@ -8,8 +8,9 @@ line breaks is one `NL`.
 
 from __future__ import annotations
 
-import re
 from itertools import compress
+
+from harnpy.formats.patterns import compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,10 +33,10 @@ Piece = str | tuple[int, int]
 _PLAIN = r'(?:[^"\\$\n]|\\[\s\S])*+'
 #: What a string has up to its end or an interpolation.
 TEXT = rf"{_PLAIN}(?>(?:\$(?!\{{){_PLAIN})*)"
-_TEXT = re.compile(rf'({TEXT})(?:(")|\$\{{)?')
-_TRIPLE_STOP = re.compile(r'"""|\$\{')
-_BRACE = re.compile(r"[{}]")
-_ESCAPE = re.compile(r'\\([nt\\"$])')
+_TEXT = compiled(rf'({TEXT})(?:(")|\$\{{)?')
+_TRIPLE_STOP = compiled(r'"""|\$\{')
+_BRACE = compiled(r"[{}]")
+_ESCAPE = compiled(r'\\([nt\\"$])')
 _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "$": "$"}
 
 
@@ -154,7 +155,9 @@ _WORD_KINDS = {word: word for word in RESERVED} | {word: "~" + word for word in 
 INT_MAX = 2**63 - 1
 _MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 
-_TOKEN = re.compile(
+#: As `re` has them, which a cold start does without.
+_DOTALL, _VERBOSE = 16, 64
+_TOKEN = compiled(
     r"""
     (?:[ \t\r]|\\\n|//[^\n]*+)*+                            # blanks, joined lines, line comments
     (?:([A-Za-z_]\w*+)                                      # 1: word
@@ -166,11 +169,11 @@ _TOKEN = re.compile(
     |([^\W\d]\w*+)                                          # 9: word that begins beyond ASCII
     |(.)                                                    # 10: what needs a closer look
     )?""".replace("TEXT", TEXT),
-    re.VERBOSE | re.DOTALL,
+    _VERBOSE | _DOTALL,
 )
 _WORD, _BREAKS, _ELLIPSIS, _PUNCTUATION, _STRING, _INT, _FLOAT, _DURATION, _FOREIGN_WORD = range(1, 10)
-_RAW = re.compile(r'"([^"\n]*+)"')
-_COMMENT_MARK = re.compile(r"/\*|\*/")
+_RAW = compiled(r'"([^"\n]*+)"')
+_COMMENT_MARK = compiled(r"/\*|\*/")
 
 
 class Tokens:

@@ -8,8 +8,6 @@ checked here, at the token where the specification reports them.
 
 from __future__ import annotations
 
-import re
-
 from harnpy.syntax import ast
 from harnpy.syntax.ast import Block, Node, Param
 from harnpy.syntax.lexer import RESERVED
@@ -148,6 +146,8 @@ class _Summarize(Node):
 
 def eval_id(start: int, end: int, id: str) -> tuple[str, str | None]:
     """The binding's name made from the id (01 §7.8)."""
+    import re
+
     name = re.sub(r"[^a-z0-9_]+", "_", id.lower()).strip("_")
     if not name or name in RESERVED or name[0].isdigit():
         name = "eval_pack_" + name

@@ -8,8 +8,7 @@ from __future__ import annotations
 import marshal
 import os
 from _imp import source_hash
-from functools import cache
-from operator import itemgetter
+from _operator import itemgetter  # `operator` costs a start a hundredth
 
 from harnpy.syntax import ast, nodes
 
@@ -132,9 +131,20 @@ def _chooser(picks: tuple[int, ...]) -> Callable[[list[Any]], Any]:
     return lambda values: ()
 
 
-@cache
+class _Loaded:
+    """The table of this process: its file won't change meanwhile."""
+
+    table: Table | None = None
+
+
 def load() -> Table:
-    """The shipped table; in a source checkout the one of its grammar, built when the grammar is newer."""
+    """Return the shipped table; in a checkout the one of its grammar, built when the grammar is newer."""
+    if _Loaded.table is None:
+        _Loaded.table = _load()
+    return _Loaded.table
+
+
+def _load() -> Table:
     try:
         with open(GRAMMAR_PATH, "rb") as file:
             grammar = file.read()

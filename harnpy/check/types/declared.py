@@ -7,8 +7,6 @@ Spec: 03 §3.2, §3.3.
 
 from __future__ import annotations
 
-from copy import copy
-
 from harnpy.check.types.type_nodes import ANY, KNOWN, named, rebuilt
 from harnpy.syntax import ast
 
@@ -210,7 +208,8 @@ class Declared:
             return self
         inner = Declared()
         for name in self.__slots__:
-            setattr(inner, name, copy(getattr(self, name)))
+            value = getattr(self, name)
+            setattr(inner, name, value if type(value) is bool else value.copy())
         for node in declarations:
             inner.enter(node)
         return inner

@@ -7,13 +7,13 @@ which), or has a type without a name in programs, such as a handle. Calls on a n
 
 from __future__ import annotations
 
-from functools import cache
-
 from harnpy.check.types.type_nodes import DICT, KNOWN, NIL, flat, named, union, without
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from harnpy.check.knowledge import Signature
     from harnpy.check.types.type_nodes import Type
 
@@ -46,8 +46,20 @@ def generic(signature: Signature) -> ast.FnDecl | None:
     return declaration
 
 
-@cache
+class _Read:
+    """What texts of signatures mean, which is the same for every program: each is read once."""
+
+    static: Final[dict[str, Type | None]] = {}
+    parsed: Final[dict[str, ast.Node]] = {}
+
+
 def _static(text: str) -> Type | None:
+    if text not in _Read.static:
+        _Read.static[text] = _one_kind(text)
+    return _Read.static[text]
+
+
+def _one_kind(text: str) -> Type | None:
     type = _written(text)
     kinds = [member for member in flat([type]) if member != NIL]
     if len(kinds) > 1 or not all(_is_known(kind) for kind in kinds):
@@ -76,8 +88,9 @@ def _unbound(type: Type) -> Type | None:
     return named(type.name) if isinstance(type, ast.TypeName) and type.args else None
 
 
-@cache
 def _parsed(source: str) -> ast.Node:
-    from harnpy.syntax.parser import parse
+    if source not in _Read.parsed:
+        from harnpy.syntax.parser import parse
 
-    return parse(source).items[0]
+        _Read.parsed[source] = parse(source).items[0]
+    return _Read.parsed[source]

@@ -15,7 +15,6 @@ from harnpy.check.walk.blocks import never_returns
 from harnpy.check.walk.undeclared_names import foreign_type_hint
 from harnpy.formats.suggestions import STATIC_LIMIT, nearest, unknown_method
 from harnpy.syntax import ast, names
-from harnpy.syntax.habits import property_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -425,6 +424,8 @@ def _unknown_property(walk: Walk, node: ast.Member, kind: str) -> None:
     properties = walk.environment.knowledge.properties(kind)
     if node.name in properties:
         return
+    from harnpy.syntax.habits import property_for
+
     near = nearest(node.name, sorted(properties), limit=STATIC_LIMIT)
     elsewhere = property_for(node.name)
     if elsewhere in properties:

@@ -7,13 +7,13 @@ from harnpy.check.inference import arithmetic, bare, known
 from harnpy.check.types.type_nodes import NIL, is_named, shown, union
 from harnpy.check.walk import undeclared_names
 from harnpy.syntax import ast
-from harnpy.syntax.diagnostic import Edit, Fix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.check.scopes import Binding, Scope
     from harnpy.check.types.type_nodes import Type
     from harnpy.check.walk import Walk
+    from harnpy.syntax.diagnostic import Fix
 
 # The fix for text joined with something else by `+`: interpolation. Spec: 03 §8.1.
 
@@ -27,6 +27,8 @@ def interpolation(node: ast.Binary, source: str) -> Fix | None:
         text = f'"${{{left}}}{right[1:]}'
     else:
         return None
+    from harnpy.syntax.diagnostic import Edit, Fix
+
     return Fix([Edit(node.start, node.end, text)])
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from harnpy.check.findings import declared_here, respelled
 from harnpy.formats.suggestions import STATIC_LIMIT, nearest, nearest_at_run_time
 from harnpy.syntax import ast
-from harnpy.syntax.habits import giver_of, name_for, type_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +27,8 @@ def name(walk: Walk, node: ast.Name) -> None:
     if absence:
         _report(walk, node, node.name, f"{text} ({absence})", None)
         return
+    from harnpy.syntax.habits import giver_of, name_for
+
     giver = giver_of(node.name)
     if giver and not nearest_at_run_time(node.name, _seen(walk)):
         walk.reported.error("undefined-name", node, f"{text} ({giver})", help=giver)
@@ -76,6 +77,8 @@ def called(walk: Walk, node: ast.Call) -> None:
         how = f'write `import {{ {node.name} }} from "{module}"` above all else'
         walk.reported.error("undefined-call", node, text, help=how)
         return
+    from harnpy.syntax.habits import name_for
+
     hint = name_for(node.name) or nearest(node.name, _callable(walk), limit=STATIC_LIMIT)
     help = f"did you mean `{hint}`?" if hint else None
     text = f"{text} — {help}" if help else text
@@ -109,6 +112,8 @@ def _readable(walk: Walk) -> Iterator[str]:
 
 
 def _report(walk: Walk, node: ast.Node, name: str, text: str, hint: str | None) -> None:
+    from harnpy.syntax.habits import name_for
+
     word = name_for(name)
     help = f"in Harn, write `{word}`" if word else f"did you mean `{hint}`?" if hint else None
     fix = respelled(node.start, name, word or hint)
@@ -128,6 +133,8 @@ def foreign_type_hint(walk: Walk, expected: Type) -> str | None:
     """The help for a mismatch with ``expected``, when that names a type which only other languages have."""
     for node in ast.walk(expected):
         if isinstance(node, ast.TypeName) and walk.types.declared.generic(node.name) is None:
+            from harnpy.syntax.habits import type_for
+
             word = type_for(node.name)
             if word is not None:
                 return f"in Harn, the type is `{word}`"

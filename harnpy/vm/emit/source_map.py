@@ -8,13 +8,9 @@ both texts to people.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
-from harnpy.syntax.diagnostic import Lines
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from types import CodeType
 
     from harnpy.syntax import ast
@@ -105,9 +101,9 @@ class Locations:
         self._file = file
         self._names = names
         self._ascii = source.isascii()
-        self._line_starts = [0, *_after_line_feeds(source)]
+        positions = self._positions({offset for piece in ranges for offset in piece})
         # Several lines stand for one range, most steps from line to line are one of a few.
-        places = {piece: self._place(*piece) for piece in set(ranges)}
+        places = {piece: _place(*piece, positions) for piece in set(ranges)}
         #: For each generated line its line in the source, and the rest of its place as it is written.
         self._places = [places[piece] for piece in ranges]
         self._steps: dict[int, bytes] = {}
@@ -151,26 +147,24 @@ class Locations:
             self._steps[lines] = _signed(lines)
         return self._steps[lines]
 
-    def _place(self, start: int, end: int) -> tuple[int, bytes]:
-        line, column = self._position(start)
-        last, behind = self._position(end) if end > start else (line, -1)
-        return line, _unsigned(last - line) + _unsigned(column + 1) + _unsigned(behind + 1)
+    def _positions(self, offsets: Iterable[int]) -> dict[int, tuple[int, int]]:
+        """The line of each offset, from 1, and its column in bytes of UTF-8, from 0."""
+        source = self._source
+        found = {}
+        line, start, after = 1, 0, source.find("\n") + 1
+        for offset in sorted(offsets):
+            at = min(offset, len(source))
+            while 0 < after <= at:
+                line, start, after = line + 1, after, source.find("\n", after) + 1
+            column = at - start if self._ascii else len(source[start:at].encode("utf-8", "surrogatepass"))
+            found[offset] = line, column
+        return found
 
-    def _position(self, offset: int) -> tuple[int, int]:
-        """The line of an offset, from 1, and its column in bytes of UTF-8, from 0."""
-        offset = min(offset, len(self._source))
-        line = bisect_right(self._line_starts, offset)
-        start = self._line_starts[line - 1]
-        if self._ascii:
-            return line, offset - start
-        return line, len(self._source[start:offset].encode("utf-8", "surrogatepass"))
 
-
-def _after_line_feeds(source: str) -> Iterator[int]:
-    at = source.find("\n") + 1
-    while at:
-        yield at
-        at = source.find("\n", at) + 1
+def _place(start: int, end: int, positions: Mapping[int, tuple[int, int]]) -> tuple[int, bytes]:
+    line, column = positions[start]
+    last, behind = positions[end] if end > start else (line, -1)
+    return line, _unsigned(last - line) + _unsigned(column + 1) + _unsigned(behind + 1)
 
 
 def _unsigned(number: int) -> bytes:
@@ -202,6 +196,8 @@ _INDENTATION = "    "
 
 def listing(lines: Iterable[Line], source: str) -> str:
     """The text of ``lines``, indented as usual, with the lines of ``source``."""
+    from harnpy.syntax.diagnostic import Lines
+
     program = Lines(source)
     width = len(str(program.line(len(source))))
     out: list[str] = []
