@@ -11,7 +11,7 @@ from harnpy.vm.unit import LANGUAGE, CompiledUnit
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import CodeType
+    from types import CodeType, FunctionType
     from typing import Any
 
     from harnpy.vm.declare import BuiltinTable
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from harnpy.vm.imports import Imports
     from harnpy.vm.resolve import Declared
 
-    Written = tuple[UnitDraft, list[Line], list[SourceRange], CodeType]
+    Written = tuple[UnitDraft, list[Line], list[SourceRange], dict[str, CodeType]]
 
 #: The parts of a unit that are kept, in the order of its parameters; its warnings come after them.
-_KEPT = ("code", "called", "valued", "globals", "methods", "helpers")
+_KEPT = ("codes", "called", "valued", "globals", "methods", "helpers")
 
 
 def program_unit(
@@ -137,11 +137,11 @@ def listing_of(
         tree = resolved_module(source, file, table, imports or Imports())
     else:
         tree = resolved_program(source, file, None, table, imports)
-    _, lines, _, _ = _written(tree, table, file)
+    _, lines, _, _ = _written(tree, table)
     return listing(lines, source)
 
 
-def _written(tree: Resolved, table: BuiltinTable, file: str) -> Written:
+def _written(tree: Resolved, table: BuiltinTable) -> Written:
     """Write a tree as text that Python can compile; functions that it cannot express are walked instead."""
     from harnpy.vm.emit.emitter import TooDeep
     from harnpy.vm.emit.program import draft_of, unit_lines
@@ -153,29 +153,30 @@ def _written(tree: Resolved, table: BuiltinTable, file: str) -> Written:
         try:
             lines = unit_lines(draft, tree.role, tree.entry)
             text, ranges = render(lines)
-            return draft, lines, ranges, _code(text, file)
+            return draft, lines, ranges, _codes(text)
         except TooDeep as deep:
             walked.add(id(deep.function))
         except (SyntaxError, RecursionError, MemoryError) as error:
             if not _is_limit(error):
                 raise
-            walked |= _inexpressible(draft, file) - walked or {id(tree.program)}
+            walked |= _inexpressible(draft) - walked or {id(tree.program)}
 
 
 def _unit(tree: Resolved, table: BuiltinTable, source: str, file: str) -> CompiledUnit:
     from harnpy.vm.emit import helpers_used
     from harnpy.vm.emit.source_map import Locations
 
-    draft, _, ranges, code = _written(tree, table, file)
+    draft, _, ranges, codes = _written(tree, table)
+    locations = Locations(source, file, ranges, draft.names)
     unit = CompiledUnit(
         file,
         source,
-        Locations(source, file, ranges, draft.names).locate(code),
+        {name: locations.locate(code) for name, code in codes.items()},
         [(python, name, table.module_of(name)) for python, name in sorted(draft.called)],
         [(python, name, table.module_of(name)) for python, name in sorted(draft.valued)],
         sorted(draft.globals),
         sorted(draft.methods),
-        helpers_used(code),
+        helpers_used(codes.values()),
     )
     if draft.walked:
         from harnpy.vm.walk.program import walking_helpers
@@ -184,8 +185,16 @@ def _unit(tree: Resolved, table: BuiltinTable, source: str, file: str) -> Compil
     return unit
 
 
-def _code(text: str, file: str) -> CodeType:
-    return compile(text, file, "exec", dont_inherit=True, optimize=2)
+def _codes(text: str) -> dict[str, CodeType]:
+    """Return the functions that a unit's text consists of, by name.
+
+    Their definitions are executed, which calls none of them: the first `compile` of a process takes 0.9 ms
+    more, since it makes Python's classes of syntax trees.
+    """
+    functions: dict[str, FunctionType | None] = {"walked_main": None}
+    exec(text, functions)  # noqa: S102
+    del functions["__builtins__"]
+    return {name: function.__code__ for name, function in functions.items() if function is not None}
 
 
 def _is_limit(error: Exception) -> bool:
@@ -193,14 +202,14 @@ def _is_limit(error: Exception) -> bool:
     return not isinstance(error, SyntaxError) or "nested" in str(error) or "indent" in str(error)
 
 
-def _inexpressible(draft: UnitDraft, file: str) -> set[int]:
+def _inexpressible(draft: UnitDraft) -> set[int]:
     """The functions whose text alone is beyond Python's limits, by the identity of their nodes."""
     from harnpy.vm.emit.source_map import render
 
     found: set[int] = set()
     for function, lines in draft.makers:
         try:
-            _code(render(lines)[0], file)
+            _codes(render(lines)[0])
         except (SyntaxError, RecursionError, MemoryError):
             found.add(id(function))
     return found

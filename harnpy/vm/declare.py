@@ -11,7 +11,7 @@ their options states them once, `builtin = partial(declare, family="strings")`.
 
 from __future__ import annotations
 
-from harnpy.vm.errors import CategorizedFault, RuntimeFault, Thrown
+from harnpy.vm.errors import CategorizedFault, RuntimeFault, Thrown, binder
 from harnpy.vm.signatures import Signature, name_of
 from harnpy.vm.values import Builtin, display
 
@@ -280,8 +280,9 @@ def _bound(declaration: Declaration) -> Builtin:
         passed.append(f"*{argument}" if p.rest else conversion(declaration, p, argument))
     first = "vm, self" if declaration.receiver else "vm"
     text = f"def bound({', '.join([first, *heads])}):\n    return fn({', '.join([first, *passed])})\n"
-    exec(compile(text, f"<binder of {declaration.name}>", "exec"), space)  # noqa: S102
-    return Builtin(declaration.name, space["bound"], most_arguments(declaration))
+    return Builtin(
+        declaration.name, binder(text, space, "bound", declaration.name), most_arguments(declaration)
+    )
 
 
 def _converts(declaration: Declaration) -> bool:

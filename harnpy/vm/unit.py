@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: (03 §16). "" stands for none.
 LANGUAGE, ALL = "language", "all"
 
+#: As `types` has it, which a warm start does without.
+_FunctionType = type(lambda: None)
+
 #: Modules whose helpers have the scheduler as their first parameter.
 _OF_TASKS = ("run.tasks", "run.locks", "run.channels")
 
@@ -81,19 +84,20 @@ class Unit:
 class CompiledUnit(Unit):
     """Generated code and what belongs to it.
 
-    ``code`` has the positions of the Harn source (`harnpy.vm.emit.source_map`). ``called`` and ``valued``
+    ``codes`` are its functions, by name, with the positions of the Harn source
+    (`harnpy.vm.emit.source_map`). ``called`` and ``valued``
     (builtins, with the modules that declare them), ``globals``, ``methods``, ``helpers``: what the code
     refers to outside itself, each after the Python name that it has there. ``walked`` returns the helpers for
     functions that are walked, when there are any; such a unit isn't cached.
     """
 
-    __slots__ = ("called", "code", "globals", "helpers", "methods", "valued", "walked")
+    __slots__ = ("called", "codes", "globals", "helpers", "methods", "valued", "walked")
 
     def __init__(
         self,
         file: str,
         source: str,
-        code: CodeType,
+        codes: dict[str, CodeType],
         called: list[tuple[str, str, str]],
         valued: list[tuple[str, str, str]],
         globals: list[tuple[str, str]],
@@ -101,7 +105,7 @@ class CompiledUnit(Unit):
         helpers: list[tuple[str, str]],
     ) -> None:
         super().__init__(file, source)
-        self.code = code
+        self.codes = codes
         self.called = called
         self.valued = valued
         self.globals = globals
@@ -112,14 +116,15 @@ class CompiledUnit(Unit):
     def main(
         self, vm: Vm, impls: dict[str, dict[str, Fn]], linker: Linker | None, table: dict[str, Value]
     ) -> Callable[[int], Value]:
-        # The same text may have been compiled, and kept, under another name.
-        _fix_co_filename(self.code, self.path)
         space = _namespace(vm, self, impls, linker)
         space["m"] = table
         if self.walked is not None:
             space.update(self.walked(vm, self, impls, linker, table))
-        exec(self.code, space)  # noqa: S102
-        main: Callable[[int], Value] = space["main"]
+        for name, code in self.codes.items():
+            # The same text may have been compiled, and kept, under another name.
+            _fix_co_filename(code, self.path)
+            space[name] = _FunctionType(code, space)
+        main: Callable[[int], Value] = space.get("main") or space["walked_main"]
         return main
 
 

@@ -82,14 +82,14 @@ _PLACES = {
 HELPERS = {name: place for place, names in _PLACES.items() for name in names.split()}
 
 
-def helpers_used(code: CodeType) -> list[tuple[str, str]]:
-    """The helpers that ``code``, or a function in it, refers to, each with its place."""
+def helpers_used(codes: Iterable[CodeType]) -> list[tuple[str, str]]:
+    """The helpers that ``codes``, or functions in them, refer to, each with its place."""
     found: set[str] = set()
-    codes = [code]
-    while codes:
-        top = codes.pop()
+    waiting = list(codes)
+    while waiting:
+        top = waiting.pop()
         found.update(top.co_names)
-        codes += [constant for constant in top.co_consts if type(constant) is type(code)]
+        waiting += [constant for constant in top.co_consts if type(constant) is type(top)]
     return [(name, HELPERS[name]) for name in sorted(found & HELPERS.keys())]
 
 

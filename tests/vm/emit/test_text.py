@@ -147,7 +147,7 @@ def test_a_unit_knows_what_it_refers_to() -> None:
     assert draft.valued == {("v_println_", "println")}
     assert draft.globals == {("g_argv_", "argv")}
     assert draft.methods == {("m_join_1_", "join", 1)}
-    helpers = emit.helpers_used(compile(text, "x", "exec"))
+    helpers = emit.helpers_used([compile(text, "x", "exec")])
     assert ("get_prop", "values.operators") in helpers
 
 
