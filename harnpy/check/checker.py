@@ -12,7 +12,7 @@ import sys
 from harnpy.check.agents import Agents
 from harnpy.check.environment import Environment
 from harnpy.check.findings import Findings
-from harnpy.check.walk import Walk, blocks, calls, declarations, operators, undeclared_names
+from harnpy.check.walk import Walk
 from harnpy.syntax import ast
 from harnpy.syntax.names import FRAMES
 from harnpy.syntax.names import VISITS as BINDING
@@ -23,60 +23,74 @@ if TYPE_CHECKING:
 
     from harnpy.check.findings import Finding
     from harnpy.check.knowledge import Imported, Knowledge
-    from harnpy.check.walk import Above, Visit
 
-VISITS: Mapping[type, Visit] = {
-    **BINDING,
-    ast.Block: blocks.block,
-    ast.If: blocks.if_,
-    ast.Ternary: blocks.ternary,
-    ast.While: blocks.while_,
-    ast.Guard: blocks.guard,
-    ast.Try: blocks.try_,
-    ast.Retry: blocks.retry,
-    ast.Match: blocks.match,
-    ast.Let: blocks.let,
-    ast.Assign: operators.assign,
-    ast.Return: blocks.return_,
-    ast.Throw: blocks.throw,
-    ast.Break: blocks.leave,
-    ast.Continue: blocks.leave,
-    ast.Import: blocks.import_,
-    ast.Yield: declarations.yield_,
-    ast.Emit: declarations.emit,
-    ast.Parallel: declarations.parallel,
-    ast.Spawn: declarations.spawn,
-    ast.Closure: declarations.closure,
-    ast.FnExpr: declarations.closure,
-    ast.FnDecl: declarations.fn_decl,
-    ast.ToolDecl: declarations.tool_decl,
-    ast.Pipeline: declarations.pipeline,
-    ast.Override: declarations.override,
-    ast.ImplDecl: declarations.impl_decl,
-    ast.StructDecl: declarations.type_declaration,
-    ast.EnumDecl: declarations.type_declaration,
-    ast.InterfaceDecl: declarations.type_declaration,
-    ast.TypeDecl: declarations.type_declaration,
-    ast.Call: calls.call,
-    ast.Name: undeclared_names.name,
-    ast.Member: calls.variant,
-    ast.MethodCall: calls.variant,
-    ast.Interp: calls.interp,
-    ast.StructLit: calls.struct,
-    ast.DictEntry: calls.dict_entry,
+VISITS = ast.NodeTable(
+    "harnpy.check.walk",
+    {
+        **BINDING,
+        ast.Block: "blocks.block",
+        ast.If: "blocks.if_",
+        ast.Ternary: "blocks.ternary",
+        ast.While: "blocks.while_",
+        ast.Guard: "blocks.guard",
+        ast.Try: "blocks.try_",
+        ast.Retry: "blocks.retry",
+        ast.Match: "blocks.match",
+        ast.Let: "blocks.let",
+        ast.Assign: "operators.assign",
+        ast.Return: "blocks.return_",
+        ast.Throw: "blocks.throw",
+        ast.Break: "blocks.leave",
+        ast.Continue: "blocks.leave",
+        ast.Import: "blocks.import_",
+        ast.Yield: "declarations.yield_",
+        ast.Emit: "declarations.emit",
+        ast.Parallel: "declarations.parallel",
+        ast.Spawn: "declarations.spawn",
+        ast.Closure: "declarations.closure",
+        ast.FnExpr: "declarations.closure",
+        ast.FnDecl: "declarations.fn_decl",
+        ast.ToolDecl: "declarations.tool_decl",
+        ast.Pipeline: "declarations.pipeline",
+        ast.Override: "declarations.override",
+        ast.ImplDecl: "declarations.impl_decl",
+        ast.StructDecl: "declarations.type_declaration",
+        ast.EnumDecl: "declarations.type_declaration",
+        ast.InterfaceDecl: "declarations.type_declaration",
+        ast.TypeDecl: "declarations.type_declaration",
+        ast.Call: "calls.call",
+        ast.Name: "undeclared_names.name",
+        ast.Member: "calls.variant",
+        ast.MethodCall: "calls.variant",
+        ast.Interp: "calls.interp",
+        ast.StructLit: "calls.struct",
+        ast.DictEntry: "calls.dict_entry",
+    },
+)
+#: The left part of a node that leans to the left …
+LEFT: Mapping[type, str] = {
+    ast.Binary: "left",
+    ast.Unary: "operand",
+    ast.MethodCall: "object",
+    ast.Member: "object",
+    ast.Index: "object",
+    ast.Slice: "object",
+    ast.Propagate: "value",
+    ast.TryStar: "value",
+    ast.Pipe: "left",
 }
-#: The left part of a node, and what is done once that has been visited, if anything.
-ABOVE: Mapping[type, tuple[str, Above | None]] = {
-    ast.Binary: ("left", operators.binary),
-    ast.Unary: ("operand", None),
-    ast.MethodCall: ("object", calls.method_call),
-    ast.Member: ("object", calls.member),
-    ast.Index: ("object", calls.index),
-    ast.Slice: ("object", calls.slice_),
-    ast.Propagate: ("value", None),
-    ast.TryStar: ("value", None),
-    ast.Pipe: ("left", operators.pipe),
-}
+#: … and what is done once that has been visited, if anything.
+ABOVE = ast.NodeTable(
+    "harnpy.check.walk",
+    {
+        ast.Binary: "operators.binary",
+        ast.MethodCall: "calls.method_call",
+        ast.Member: "calls.member",
+        ast.Index: "calls.index",
+        ast.Slice: "calls.slice_",
+        ast.Pipe: "operators.pipe",
+    },
+)
 
 
 def check_program(
@@ -100,7 +114,7 @@ def check_item(item: ast.Node, environment: Environment) -> list[Finding]:
     """Return the findings in one of the items of ``environment``; nothing is remembered between calls."""
     if sys.getrecursionlimit() < FRAMES:
         sys.setrecursionlimit(FRAMES)
-    walk = Walk(environment, item, VISITS, ABOVE)
+    walk = Walk(environment, item, VISITS, LEFT, ABOVE)
     if isinstance(item, ast.Import):
         walk.agents.imported(item)
     walk.visit(item)

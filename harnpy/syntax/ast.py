@@ -10,11 +10,12 @@ tuple. Two nodes are equal when they have the same shape, wherever they stand: p
 
 from __future__ import annotations
 
+import sys
 from itertools import repeat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
 
@@ -98,6 +99,29 @@ def walk(node: Node, closed: tuple[type[Node], ...] = ()) -> Iterator[Node]:
         yield top
         if not isinstance(top, closed):
             stack += top.children()[::-1]
+
+
+class NodeTable(dict):  # type: ignore[type-arg]
+    """What is done with each class of node: functions, or their places in ``package``, ``"module.function"``.
+
+    A module is loaded for the first node that needs it: a short program, which needs few of them, starts
+    sooner. A class without an entry has None.
+    """
+
+    def __init__(self, package: str, entries: Mapping[type[Node], Any]) -> None:
+        super().__init__()
+        self.package = package
+        self.entries = entries
+
+    def __missing__(self, kind: type[Node]) -> Any:
+        entry = self.entries.get(kind)
+        if type(entry) is str:
+            module, _, name = entry.rpartition(".")
+            module = f"{self.package}.{module}"
+            __import__(module)
+            entry = getattr(sys.modules[module], name)
+        self[kind] = entry
+        return entry
 
 
 class Block(Node):

@@ -86,10 +86,12 @@ class Walk(Binder):
         self,
         environment: Environment,
         item: ast.Node,
-        visits: Mapping[type, Visit],
-        above: Mapping[type, tuple[str, Above | None]],
+        visits: Mapping[type, Visit | None],
+        left: Mapping[type, str],
+        above: Mapping[type, Above | None],
     ) -> None:
         super().__init__(visits)
+        self._left = left
         self._above = above
         self.enums = environment.enums_anywhere
         self.environment = environment
@@ -134,12 +136,12 @@ class Walk(Binder):
     def visit(self, node: ast.Node) -> object:
         """Judge ``node`` and all below it; return what is true if control certainly leaves the block."""
         chain = []
-        while (part := self._above.get(type(node))) is not None and not self.inference.begins(
+        while (part := self._left.get(type(node))) is not None and not self.inference.begins(
             node, self.scope
         ):
-            chain.append((part[1], node))
-            node = getattr(node, part[0])
-        visit = self._visits.get(type(node))
+            chain.append(node)
+            node = getattr(node, part)
+        visit = self._visits[type(node)]
         leaves = None
         if visit is not None:
             leaves = visit(self, node)
@@ -148,7 +150,8 @@ class Walk(Binder):
         if not chain:
             return leaves
         found = self.type(node)
-        for judge, above in reversed(chain):
+        for above in reversed(chain):
+            judge = self._above[type(above)]
             if judge is not None:
                 judge(self, above, found)
             found = self.inference.follow(above, found, self.scope)

@@ -11,7 +11,6 @@ from harnpy.check.inference import certain, known
 from harnpy.check.types.declared import substituted
 from harnpy.check.types.type_nodes import NIL, is_named, shown, union
 from harnpy.check.walk import undeclared_names
-from harnpy.check.walk.blocks import never_returns
 from harnpy.check.walk.undeclared_names import foreign_type_hint
 from harnpy.formats.suggestions import STATIC_LIMIT, nearest, unknown_method
 from harnpy.syntax import ast, names
@@ -145,6 +144,8 @@ def _user_function(walk: Walk, node: ast.Call, fn: ast.FnDecl) -> None:
     _arguments(walk, fn, pairs, bound)
     _bounds(walk, node, fn, bound)
     if is_named(fn.returns, "never"):
+        from harnpy.check.walk.blocks import never_returns
+
         never_returns(walk, f"{fn.name}()", node)
 
 
@@ -256,6 +257,8 @@ def _builtin(walk: Walk, node: ast.Call) -> None:
     _type_arguments(walk, node, f"Builtin function '{node.name}'", count)
     if node.name == "unreachable":
         _unreachable(walk, node)
+        from harnpy.check.walk.blocks import never_returns
+
         never_returns(walk, "unreachable()", node)
     agents(walk, node)
 

@@ -295,7 +295,7 @@ class Emitter:
         """Python text for the value of ``node``; ``into`` may be assigned on the way to it."""
         writers = self.unit.writers
         kind, before = type(node), self.at
-        if form := writers.forms.get(kind):
+        if form := writers.forms[kind]:
             slot = into or self.temp()
             self.at = node
             form(self, node, slot)
@@ -384,9 +384,9 @@ class Emitter:
         writers = self.unit.writers
         before, self.at = self.at, node
         kind = type(node)
-        if form := writers.forms.get(kind):
+        if form := writers.forms[kind]:
             form(self, node, dest)
-        elif statement := writers.statements.get(kind):
+        elif statement := writers.statements[kind]:
             statement(self, node)
             if dest is not DISCARD and kind not in _LEAVING:
                 self.store(dest, NIL)

@@ -10,18 +10,7 @@ from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
 from harnpy.syntax.names import lineage, script_order, setup_order
 from harnpy.vm import emit
-from harnpy.vm.emit import (
-    CONSTANT,
-    NIL,
-    SLOT,
-    Operand,
-    calls,
-    constant,
-    expressions,
-    functions,
-    patterns,
-    statements,
-)
+from harnpy.vm.emit import CONSTANT, NIL, SLOT, Operand, constant, expressions
 from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
 from harnpy.vm.emit.source_map import Line
 from harnpy.vm.resolve.names import CALLS, calls_out
@@ -29,7 +18,7 @@ from harnpy.vm.resolve.types import Kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence, Set
+    from collections.abc import Callable, Sequence, Set
     from typing import Any
 
     from harnpy.vm.declare import BuiltinTable
@@ -54,9 +43,9 @@ class Writers:
 
     def __init__(
         self,
-        expressions: Mapping[type[ast.Node], Writer],
-        forms: Mapping[type[ast.Node], Writer],
-        statements: Mapping[type[ast.Node], Writer],
+        expressions: ast.NodeTable,
+        forms: ast.NodeTable,
+        statements: ast.NodeTable,
     ) -> None:
         self.expressions = expressions
         self.forms = forms
@@ -156,75 +145,84 @@ class UnitDraft:
 # Which function writes which node. A new construct adds a row; nothing else grows.
 
 
-_EXPRESSIONS: dict[type[ast.Node], Writer] = {
-    ast.Int: lambda e, node, into: constant(node.value),
-    ast.Float: expressions.floating,
-    ast.Str: lambda e, node, into: Operand(ascii(node.value), CONSTANT),
-    ast.Bool: lambda e, node, into: constant(node.value),
-    ast.Nil: lambda e, node, into: NIL,
-    ast.Duration: lambda e, node, into: f"Duration({node.ms})",
-    ast.Interp: expressions.interpolation,
-    ast.List: lambda e, node, into: expressions.sequence(e, node.items),
-    ast.Dict: lambda e, node, into: expressions.mapping(e, node.entries),
-    ast.StructLit: expressions.struct,
-    ast.Spread: expressions.spread,
-    ast.Name: expressions.name,
-    ast.Member: expressions.member,
-    ast.Index: expressions.index,
-    ast.Slice: expressions.slice_,
-    ast.Unary: expressions.unary,
-    ast.Binary: expressions.binary,
-    ast.Ternary: expressions.ternary,
-    ast.RangeTo: expressions.range_to,
-    ast.Pipe: calls.pipe,
-    ast.Call: calls.call,
-    ast.MethodCall: calls.method_call,
-    ast.Propagate: statements.propagate,
-    ast.TryStar: statements.try_star,
-    ast.Closure: functions.closure,
-    ast.FnExpr: functions.closure,
-    ast.Spawn: functions.spawn,
-    ast.Parallel: functions.parallel,
-}
+_EXPRESSIONS = ast.NodeTable(
+    emit.__name__,
+    {
+        ast.Int: lambda e, node, into: constant(node.value),
+        ast.Float: "expressions.floating",
+        ast.Str: lambda e, node, into: Operand(ascii(node.value), CONSTANT),
+        ast.Bool: lambda e, node, into: constant(node.value),
+        ast.Nil: lambda e, node, into: NIL,
+        ast.Duration: lambda e, node, into: f"Duration({node.ms})",
+        ast.Interp: "expressions.interpolation",
+        ast.List: lambda e, node, into: expressions.sequence(e, node.items),
+        ast.Dict: lambda e, node, into: expressions.mapping(e, node.entries),
+        ast.StructLit: "expressions.struct",
+        ast.Spread: "expressions.spread",
+        ast.Name: "expressions.name",
+        ast.Member: "expressions.member",
+        ast.Index: "expressions.index",
+        ast.Slice: "expressions.slice_",
+        ast.Unary: "expressions.unary",
+        ast.Binary: "expressions.binary",
+        ast.Ternary: "expressions.ternary",
+        ast.RangeTo: "expressions.range_to",
+        ast.Pipe: "calls.pipe",
+        ast.Call: "calls.call",
+        ast.MethodCall: "calls.method_call",
+        ast.Propagate: "statements.propagate",
+        ast.TryStar: "statements.try_star",
+        ast.Closure: "functions.closure",
+        ast.FnExpr: "functions.closure",
+        ast.Spawn: "functions.spawn",
+        ast.Parallel: "functions.parallel",
+    },
+)
 
-_FORMS: dict[type[ast.Node], Writer] = {
-    ast.If: statements.if_,
-    ast.Match: patterns.match,
-    ast.Try: statements.try_,
-    ast.Retry: statements.retry,
-    ast.Deadline: statements.deadline,
-    ast.Select: statements.select,
-}
+_FORMS = ast.NodeTable(
+    emit.__name__,
+    {
+        ast.If: "statements.if_",
+        ast.Match: "patterns.match",
+        ast.Try: "statements.try_",
+        ast.Retry: "statements.retry",
+        ast.Deadline: "statements.deadline",
+        ast.Select: "statements.select",
+    },
+)
 
-_STATEMENTS: dict[type[ast.Node], Writer] = {
-    ast.Let: patterns.let,
-    ast.Assign: patterns.assign,
-    ast.For: statements.for_,
-    ast.While: statements.while_,
-    ast.Break: statements.break_,
-    ast.Continue: statements.continue_,
-    ast.Return: statements.return_,
-    ast.Throw: statements.throw,
-    ast.Yield: statements.yield_,
-    ast.Emit: statements.yield_,
-    ast.Guard: statements.guard,
-    ast.Require: statements.require,
-    ast.Defer: functions.defer,
-    ast.FnDecl: functions.declaration,
-    ast.ImplDecl: functions.impl,
-    ast.StructDecl: statements.struct,
-    ast.EnumDecl: statements.nothing,
-    ast.InterfaceDecl: statements.nothing,
-    ast.TypeDecl: statements.nothing,
-    ast.Pipeline: statements.nothing,
-    ast.Override: statements.nothing,
-    ast.Block: statements.block,
-    ast.Import: statements.import_,
-    ast.ToolDecl: functions.tool,
-    ast.SkillDecl: statements.skill,
-    ast.EvalPack: statements.eval_pack,
-    ast.Mutex: statements.mutex,
-}
+_STATEMENTS = ast.NodeTable(
+    emit.__name__,
+    {
+        ast.Let: "patterns.let",
+        ast.Assign: "patterns.assign",
+        ast.For: "statements.for_",
+        ast.While: "statements.while_",
+        ast.Break: "statements.break_",
+        ast.Continue: "statements.continue_",
+        ast.Return: "statements.return_",
+        ast.Throw: "statements.throw",
+        ast.Yield: "statements.yield_",
+        ast.Emit: "statements.yield_",
+        ast.Guard: "statements.guard",
+        ast.Require: "statements.require",
+        ast.Defer: "functions.defer",
+        ast.FnDecl: "functions.declaration",
+        ast.ImplDecl: "functions.impl",
+        ast.StructDecl: "statements.struct",
+        ast.EnumDecl: "statements.nothing",
+        ast.InterfaceDecl: "statements.nothing",
+        ast.TypeDecl: "statements.nothing",
+        ast.Pipeline: "statements.nothing",
+        ast.Override: "statements.nothing",
+        ast.Block: "statements.block",
+        ast.Import: "statements.import_",
+        ast.ToolDecl: "functions.tool",
+        ast.SkillDecl: "statements.skill",
+        ast.EvalPack: "statements.eval_pack",
+        ast.Mutex: "statements.mutex",
+    },
+)
 
 WRITERS = Writers(_EXPRESSIONS, _FORMS, _STATEMENTS)
 

@@ -9,6 +9,7 @@ import weakref
 import pytest
 
 from harnpy import Vm, VmError, World
+from harnpy.check.checker import ABOVE, VISITS
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import CompileFault
 from harnpy.vm.emit.program import WRITERS
@@ -18,9 +19,16 @@ from harnpy.vm.walk.program import EVALUATORS
 
 
 def test_both_know_every_node() -> None:
-    written = {*WRITERS.expressions, *WRITERS.forms, *WRITERS.statements}
+    tables = (WRITERS.expressions, WRITERS.forms, WRITERS.statements)
+    written = {kind for table in tables for kind in table.entries}
     assert written - set(EVALUATORS) == {ast.Spread}
     assert set(EVALUATORS) - written == set()
+
+
+def test_every_place_in_a_table_of_nodes_is_that_of_a_function() -> None:
+    for table in (WRITERS.expressions, WRITERS.forms, WRITERS.statements, VISITS, ABOVE):
+        assert [kind for kind in table.entries if not callable(table[kind])] == []
+        assert table[ast.Program] is None
 
 
 def test_every_checked_type_has_its_classes() -> None:
