@@ -7,7 +7,7 @@ of such a pattern, `HARNPY_UPDATE_GOLDEN=1 pytest tests/formats/test_patterns.py
 
 from __future__ import annotations
 
-import _sre
+import _sre  # type: ignore[import-not-found]
 import sys
 from _imp import source_hash
 
@@ -24,7 +24,7 @@ def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
 
         return re.compile(pattern, flags)
     flags, groups, *code = known
-    made: re.Pattern[str] = _sre.compile(pattern, flags, code, groups, {}, (None,) * (groups + 1))  # type: ignore[arg-type]
+    made: re.Pattern[str] = _sre.compile(pattern, flags, code, groups, {}, (None,) * (groups + 1))
     return made
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LANGUAGE, ALL = "language", "all"
 
 #: As `types` has it, which a warm start does without.
-_FunctionType = type(lambda: None)
+_FunctionType: Any = type(lambda: None)
 
 #: Modules whose helpers have the scheduler as their first parameter.
 _OF_TASKS = ("run.tasks", "run.locks", "run.channels")

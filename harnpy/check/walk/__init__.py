@@ -86,9 +86,9 @@ class Walk(Binder):
         self,
         environment: Environment,
         item: ast.Node,
-        visits: Mapping[type, Visit | None],
+        visits: ast.NodeTable,
         left: Mapping[type, str],
-        above: Mapping[type, Above | None],
+        above: ast.NodeTable,
     ) -> None:
         super().__init__(visits)
         self._left = left
@@ -141,7 +141,7 @@ class Walk(Binder):
         ):
             chain.append(node)
             node = getattr(node, part)
-        visit = self._visits[type(node)]
+        visit: Visit | None = self._visits[type(node)]
         leaves = None
         if visit is not None:
             leaves = visit(self, node)
@@ -151,7 +151,7 @@ class Walk(Binder):
             return leaves
         found = self.type(node)
         for above in reversed(chain):
-            judge = self._above[type(above)]
+            judge: Above | None = self._above[type(above)]
             if judge is not None:
                 judge(self, above, found)
             found = self.inference.follow(above, found, self.scope)
