@@ -1,58 +1,12 @@
 """Sessions: conversations as append-only event logs, and what the logs mean.
 
-`SessionRuntime` keeps them on a store; its module is imported when it is first used.
+`SessionRuntime` keeps them on a store. Each name's module is imported when the name is first used.
 
 The room knows streams (`harnpy.storage`) and nothing above: no model, no agent, no language. A program's
 `agent_session_*` builtins are thin adapters over `SessionRegistry`. Spec: 08 §1, 10 part C.
 """
 
-from typing import TYPE_CHECKING
-
-from harnpy.session.errors import (
-    AgentError,
-    ApprovalDenied,
-    ApprovalError,
-    ArtifactCorrupt,
-    ArtifactError,
-    ArtifactNotFound,
-    BudgetExceeded,
-    ChildError,
-    ChildNotFound,
-    ChildTimeout,
-    EventDecodeError,
-    EventNotFound,
-    EventRejected,
-    ExecutionTimeout,
-    InvalidArgument,
-    InvalidArtifactId,
-    InvalidSessionId,
-    InvalidTranscript,
-    InvalidTransition,
-    LaneFull,
-    LaneTimeout,
-    NotController,
-    ObserverError,
-    ResizeError,
-    RewindError,
-    SessionBusy,
-    SessionConflict,
-    SessionError,
-    SessionExists,
-    SessionLeased,
-    SessionNotFound,
-    SessionReadOnly,
-    ToolAmbiguous,
-    TransferError,
-    TransferTypeError,
-)
-from harnpy.session.events import Event, EventDraft
-from harnpy.session.log import Session
-from harnpy.session.open_sessions import SessionStack
-from harnpy.session.registers import Task, TaskList
-from harnpy.session.registry import SessionRegistry
-from harnpy.session.verbs import Snapshot
-from harnpy.world import World
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.session import actions, drafts, hooks, messages, payload_types
     from harnpy.session.actions import Action
@@ -65,6 +19,44 @@ if TYPE_CHECKING:
     from harnpy.session.chunks import Chunk
     from harnpy.session.codec import decode_event, encode_event
     from harnpy.session.drafting import current_metadata, current_turn, ensure_turn, metadata, turn
+    from harnpy.session.errors import (
+        AgentError,
+        ApprovalDenied,
+        ApprovalError,
+        ArtifactCorrupt,
+        ArtifactError,
+        ArtifactNotFound,
+        BudgetExceeded,
+        ChildError,
+        ChildNotFound,
+        ChildTimeout,
+        EventDecodeError,
+        EventNotFound,
+        EventRejected,
+        ExecutionTimeout,
+        InvalidArgument,
+        InvalidArtifactId,
+        InvalidSessionId,
+        InvalidTranscript,
+        InvalidTransition,
+        LaneFull,
+        LaneTimeout,
+        NotController,
+        ObserverError,
+        ResizeError,
+        RewindError,
+        SessionBusy,
+        SessionConflict,
+        SessionError,
+        SessionExists,
+        SessionLeased,
+        SessionNotFound,
+        SessionReadOnly,
+        ToolAmbiguous,
+        TransferError,
+        TransferTypeError,
+    )
+    from harnpy.session.events import Event, EventDraft
     from harnpy.session.extension import SessionExtension, current_session_id
     from harnpy.session.guards import ApprovalGate, ApprovalRequest, InputGate
     from harnpy.session.history import ANY
@@ -72,9 +64,12 @@ if TYPE_CHECKING:
     from harnpy.session.info import SessionInfo, TurnInfo
     from harnpy.session.lanes import Lanes
     from harnpy.session.lifecycle import tool_key
+    from harnpy.session.log import Session
+    from harnpy.session.open_sessions import SessionStack
     from harnpy.session.prompt import HistoryEntry
     from harnpy.session.reading import ModelSettings, Rebuilder
-    from harnpy.session.registers import SessionStatus
+    from harnpy.session.registers import SessionStatus, Task, TaskList
+    from harnpy.session.registry import SessionRegistry
     from harnpy.session.resize_policy import CLEAR, ResizePolicy, ResizeReport
     from harnpy.session.runtime import InfoPage, SessionQuery, SessionRuntime
     from harnpy.session.send import AgentFactory
@@ -83,12 +78,13 @@ if TYPE_CHECKING:
     from harnpy.session.transfer.directories import import_sessions
     from harnpy.session.transfer.formats import dump_state, load_state
     from harnpy.session.transfer.logs import Replayer, dump_log, load_log, replay
+    from harnpy.session.verbs import Snapshot
     from harnpy.session.waits import Reuse, ToolRecord
     from harnpy.session.watch import LiveWatch, Watch
     from harnpy.session.worktree import Worktree
+    from harnpy.world import World
 
-#: The former name.
-SessionStore = SessionRegistry
+    SessionStore = SessionRegistry
 
 __all__ = [
     "ANY",
@@ -212,82 +208,180 @@ __all__ = [
 ]
 
 
+#: Where each name is. `SessionStore` is the former name of `SessionRegistry`.
+_MODULES = {
+    "session.actions": ("Action",),
+    "session.agent_turn": ("Turn",),
+    "session.agents": (
+        "AgentDef",
+        "Budget",
+        "ContextOverflow",
+        "Reply",
+        "RunEvent",
+        "TurnResult",
+        "Waiting",
+    ),
+    "session.arguments": ("validate_session_id",),
+    "session.artifacts": (
+        "Artifact",
+        "ArtifactStore",
+        "FileArtifactStore",
+    ),
+    "session.cells": ("cell_of",),
+    "session.child_records": (
+        "ChildRef",
+        "ChildResult",
+        "ChildRun",
+        "ChildSpec",
+        "child_runs",
+    ),
+    "session.chunks": ("Chunk",),
+    "session.codec": (
+        "decode_event",
+        "encode_event",
+    ),
+    "session.drafting": (
+        "current_metadata",
+        "current_turn",
+        "ensure_turn",
+        "metadata",
+        "turn",
+    ),
+    "session.errors": (
+        "AgentError",
+        "ApprovalDenied",
+        "ApprovalError",
+        "ArtifactCorrupt",
+        "ArtifactError",
+        "ArtifactNotFound",
+        "BudgetExceeded",
+        "ChildError",
+        "ChildNotFound",
+        "ChildTimeout",
+        "EventDecodeError",
+        "EventNotFound",
+        "EventRejected",
+        "ExecutionTimeout",
+        "InvalidArgument",
+        "InvalidArtifactId",
+        "InvalidSessionId",
+        "InvalidTranscript",
+        "InvalidTransition",
+        "LaneFull",
+        "LaneTimeout",
+        "NotController",
+        "ObserverError",
+        "ResizeError",
+        "RewindError",
+        "SessionBusy",
+        "SessionConflict",
+        "SessionError",
+        "SessionExists",
+        "SessionLeased",
+        "SessionNotFound",
+        "SessionReadOnly",
+        "ToolAmbiguous",
+        "TransferError",
+        "TransferTypeError",
+    ),
+    "session.events": (
+        "Event",
+        "EventDraft",
+    ),
+    "session.extension": (
+        "SessionExtension",
+        "current_session_id",
+    ),
+    "session.guards": (
+        "ApprovalGate",
+        "ApprovalRequest",
+        "InputGate",
+    ),
+    "session.history": ("ANY",),
+    "session.hooks": (
+        "EventBus",
+        "HookStack",
+    ),
+    "session.info": (
+        "SessionInfo",
+        "TurnInfo",
+    ),
+    "session.lanes": ("Lanes",),
+    "session.lifecycle": ("tool_key",),
+    "session.log": ("Session",),
+    "session.open_sessions": ("SessionStack",),
+    "session.prompt": ("HistoryEntry",),
+    "session.reading": (
+        "ModelSettings",
+        "Rebuilder",
+    ),
+    "session.registers": (
+        "SessionStatus",
+        "Task",
+        "TaskList",
+    ),
+    "session.registry": (
+        "SessionRegistry",
+        "SessionStore",
+    ),
+    "session.resize_policy": (
+        "CLEAR",
+        "ResizePolicy",
+        "ResizeReport",
+    ),
+    "session.runtime": (
+        "InfoPage",
+        "SessionQuery",
+        "SessionRuntime",
+    ),
+    "session.send": ("AgentFactory",),
+    "session.trajectory": (
+        "Episode",
+        "RunLog",
+        "distill",
+        "export_run",
+        "export_run_tree",
+    ),
+    "session.transaction": ("Txn",),
+    "session.transfer.directories": ("import_sessions",),
+    "session.transfer.formats": (
+        "dump_state",
+        "load_state",
+    ),
+    "session.transfer.logs": (
+        "Replayer",
+        "dump_log",
+        "load_log",
+        "replay",
+    ),
+    "session.verbs": ("Snapshot",),
+    "session.waits": (
+        "Reuse",
+        "ToolRecord",
+    ),
+    "session.watch": (
+        "LiveWatch",
+        "Watch",
+    ),
+    "session.worktree": ("Worktree",),
+    "world": ("World",),
+}
+#: Modules that are names themselves.
+_NAMESPACES = ("actions", "drafts", "hooks", "messages", "payload_types")
+
+
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name in ("actions", "drafts", "hooks", "messages", "payload_types"):
+    if name in _NAMESPACES or f"session.{name}" in _MODULES:
         return import_module(f"harnpy.session.{name}")
-    module = {
-        "ANY": "history",
-        "cell_of": "cells",
-        "Action": "actions",
-        "AgentDef": "agents",
-        "AgentFactory": "send",
-        "ApprovalGate": "guards",
-        "ApprovalRequest": "guards",
-        "Artifact": "artifacts",
-        "ArtifactStore": "artifacts",
-        "Budget": "agents",
-        "CLEAR": "resize_policy",
-        "ChildRef": "child_records",
-        "ChildResult": "child_records",
-        "ChildRun": "child_records",
-        "ChildSpec": "child_records",
-        "Chunk": "chunks",
-        "ContextOverflow": "agents",
-        "Episode": "trajectory",
-        "EventBus": "hooks",
-        "FileArtifactStore": "artifacts",
-        "HistoryEntry": "prompt",
-        "HookStack": "hooks",
-        "InfoPage": "runtime",
-        "InputGate": "guards",
-        "Lanes": "lanes",
-        "LiveWatch": "watch",
-        "ModelSettings": "reading",
-        "Rebuilder": "reading",
-        "Replayer": "transfer.logs",
-        "Reply": "agents",
-        "ResizePolicy": "resize_policy",
-        "ResizeReport": "resize_policy",
-        "Reuse": "waits",
-        "RunEvent": "agents",
-        "RunLog": "trajectory",
-        "SessionExtension": "extension",
-        "SessionInfo": "info",
-        "SessionQuery": "runtime",
-        "SessionRuntime": "runtime",
-        "SessionStatus": "registers",
-        "ToolRecord": "waits",
-        "Turn": "agent_turn",
-        "TurnInfo": "info",
-        "TurnResult": "agents",
-        "Txn": "transaction",
-        "Waiting": "agents",
-        "Watch": "watch",
-        "Worktree": "worktree",
-        "child_runs": "child_records",
-        "current_metadata": "drafting",
-        "current_session_id": "extension",
-        "current_turn": "drafting",
-        "decode_event": "codec",
-        "distill": "trajectory",
-        "dump_log": "transfer.logs",
-        "dump_state": "transfer.formats",
-        "encode_event": "codec",
-        "ensure_turn": "drafting",
-        "export_run": "trajectory",
-        "export_run_tree": "trajectory",
-        "import_sessions": "transfer.directories",
-        "load_log": "transfer.logs",
-        "load_state": "transfer.formats",
-        "metadata": "drafting",
-        "replay": "transfer.logs",
-        "tool_key": "lifecycle",
-        "turn": "drafting",
-        "validate_session_id": "arguments",
-    }.get(name)
-    if module is None:
-        raise AttributeError(f"module 'harnpy.session' has no attribute {name!r}")
-    found: object = getattr(import_module(f"harnpy.session.{module}"), name)
-    return found
+    for module, names in _MODULES.items():
+        if name in names:
+            known = "SessionRegistry" if name == "SessionStore" else name
+            found: object = getattr(import_module(f"harnpy.{module}"), known)
+            return found
+    raise AttributeError(f"module 'harnpy.session' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -377,7 +377,7 @@ class _Slot:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lanes = Lanes()
-        self.leases = None if store.url.startswith("memory:") else Leases(store)
+        self.leases = None if getattr(store, "is_private", False) else Leases(store)
         self._lock = Lock()
         self._table: Callable[[], LiveSessions | None] = lambda: None
 

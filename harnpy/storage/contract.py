@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from harnpy.storage.leases import Check, Lease, Leases
+    from harnpy.storage.opening import StoreUrl
 
     Position = tuple[int, str]
 
@@ -421,11 +423,20 @@ class BaseStore:
     """The part of a `Store` that is the same in most stores, which have ``leases`` and find by a `Search`."""
 
     leases: Leases
+    #: Where it is, as it was opened.
+    address: StoreUrl | str
+    #: Nothing of it is seen by another process, or outlives this one.
+    is_private = False
     has_raw_searches = False
     #: The rights of files and directories beside its own.
     modes = PRIVATE
     #: The class of its streams.
     streams: type
+
+    @cached_property
+    def url(self) -> str:
+        """The URL without secrets. Made when somebody asks: what masks them takes its time to load."""
+        return str(self.address)
 
     def check_open(self) -> None:
         """Raise `StoreClosed` after `close`."""

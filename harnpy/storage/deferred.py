@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -54,8 +55,8 @@ class Writer(OfProcess):
     """Writes appends in a thread, which ends when there is nothing left to write. What was acknowledged
     before a fork is written by the process that acknowledged it."""
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self.forked()
         self._closed = False
         self._failure: StorageError | None = None
@@ -71,11 +72,11 @@ class Writer(OfProcess):
         """Have an append written."""
         with self._changed:
             if self._closed:
-                raise StoreClosed(self._url)
+                raise StoreClosed(self._store.url)
             self._pending.append(append)
             if not self._busy:
                 self._busy = True
-                Thread(target=self._run, name=f"writer of {self._url}").start()
+                Thread(target=self._run, name=f"writer of {self._store.url}").start()
 
     def wait(self) -> None:
         """Wait until everything is written, or something can't be."""
@@ -85,14 +86,14 @@ class Writer(OfProcess):
     def check(self) -> None:
         """Raise what went wrong, if nobody knows of it yet."""
         if self._closed:
-            raise StoreClosed(self._url)
+            raise StoreClosed(self._store.url)
         if self._failure is not None and not self._is_told:
             raise self.lost(self._failure)
 
     def lost(self, failure: StorageError) -> AppendLost:
         """Return the error that tells of a failure."""
         self._is_told = True
-        error = AppendLost(f"an earlier append to {self._url} was not written: {failure}")
+        error = AppendLost(f"an earlier append to {self._store.url} was not written: {failure}")
         error.__cause__ = failure
         return error
 
@@ -242,13 +243,17 @@ class DeferredStore(BaseStore):
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._writer = Writer(store.url)
-        self.url = store.url
+        self._writer = Writer(store)
+        self.is_private = getattr(store, "is_private", False)
         self.strict_ids = store.strict_ids
         self.modes = getattr(store, "modes", self.modes)
         self.features = store.features
         self._acknowledged: WeakValueDictionary[tuple[str, str], Acknowledged] = WeakValueDictionary()
         self._lock = Lock()
+
+    @cached_property
+    def url(self) -> str:
+        return self._store.url
 
     def _deferred(self, kind: str, stream: Stream) -> DeferredStream:
         with self._lock:

@@ -317,9 +317,10 @@ class MemoryStore(BaseStore):
     features = frozenset({"search", "notify"})
     leases: MemoryLeases
     streams = MemoryStream
+    is_private = True
 
     def __init__(self, url: StoreUrl | None = None, machine: Machine | None = None) -> None:
-        self.url = "memory:" if url is None else str(url)
+        self.address = "memory:" if url is None else url
         self.strict_ids = url is not None and url.strict_ids
         self.changed = Condition()
         self.waiting = 0

@@ -42,8 +42,8 @@ def upgrade_store(url: str, *, dry_run: bool = False) -> Upgrade:
 def _jsonl(url: StoreUrl, dry_run: bool) -> tuple[int, int]:
     from harnpy.storage.jsonl.layout import FORMAT_VERSION, Folder, disk_errors, format_version
 
-    with disk_errors(str(url)), closing(Folder(url.target)) as root:
-        return format_version(root, str(url)), FORMAT_VERSION
+    with disk_errors(url), closing(Folder(url.target)) as root:
+        return format_version(root, url), FORMAT_VERSION
 
 
 def _sqlite(url: StoreUrl, dry_run: bool) -> tuple[int, int]:
@@ -57,7 +57,7 @@ def _sqlite(url: StoreUrl, dry_run: bool) -> tuple[int, int]:
         database.failures(url),
         closing(connect(url.target, timeout=url.timeout, isolation_level=None)) as connection,
     ):
-        return database.upgrade(connection, str(url), dry_run=dry_run), database.VERSION
+        return database.upgrade(connection, url, dry_run=dry_run), database.VERSION
 
 
 def _postgres(url: StoreUrl, dry_run: bool) -> tuple[int, int]:

@@ -23,6 +23,7 @@ from harnpy.storage.errors import (
     StoreUnreachable,
     VersionConflict,
 )
+from harnpy.storage.opening import StoreUrl
 from harnpy.storage.sqlite import SqliteStore
 from harnpy.storage.sqlite.database import prepare
 from tests.storage.notes import NOTES, Note, Notes, Together, notes
@@ -151,7 +152,7 @@ def test_another_process_may_make_the_store_meanwhile(tmp_path: Path, moment: in
             return super().execute(*statement)
 
     with closing(sqlite3.connect(file, isolation_level=None, factory=Overtaken)) as connection:
-        prepare(connection, "sqlite:store.db")
+        prepare(connection, StoreUrl("sqlite", "store.db"))
         assert connection.asked
     open_store(f"sqlite:{file}").close()
 

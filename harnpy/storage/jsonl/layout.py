@@ -26,6 +26,10 @@ from harnpy.storage.contract import Row
 from harnpy.storage.errors import NoStore, SchemaTooNew, StorageError, StoreBusy, StoreFull, StoreUnreachable
 from harnpy.world.files import PRIVATE, SHARED, make_directories, open_file
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.storage.opening import StoreUrl
+
 # How streams are called on disk: any text as a file name that every system takes. Spec: 10 §C6.1.
 
 
@@ -101,17 +105,17 @@ def write_all(medium: Medium, file: int, data: bytes) -> None:
 
 
 @contextmanager
-def disk_errors(where: str) -> Iterator[None]:
+def disk_errors(where: str | StoreUrl) -> Iterator[None]:
     """Raise what the system reports as a `StorageError` that names ``where``."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
         if error.errno in _FULL:
-            raise StoreFull(where) from error
+            raise StoreFull(str(where)) from error
         if error.errno == errno.ELOOP:
             raise StorageError(f"{where} is, or contains, a symbolic link: stores follow none") from error
-        raise StoreUnreachable(where, reason) from error
+        raise StoreUnreachable(str(where), reason) from error
 
 
 class Folder:
@@ -317,7 +321,7 @@ class Format(msgspec.Struct):
     folded: bool = False
 
 
-def opened_format(root: Folder, url: str) -> bool:
+def opened_format(root: Folder, url: StoreUrl) -> bool:
     """Return whether capitals must be encoded in names; make a store of a directory that is none.
 
     Raises `SchemaTooNew` for a store of a newer version, which isn't touched.
@@ -330,18 +334,18 @@ def opened_format(root: Folder, url: str) -> bool:
     return found.folded
 
 
-def format_version(root: Folder, url: str) -> int:
+def format_version(root: Folder, url: StoreUrl) -> int:
     """Return the version of a store.
 
     Raises `NoStore` for a directory that is none, and what `opened_format` does.
     """
     found = _found_format(root, url)
     if found is None:
-        raise NoStore(url)
+        raise NoStore(str(url))
     return found.version
 
 
-def _found_format(root: Folder, url: str) -> Format | None:
+def _found_format(root: Folder, url: StoreUrl) -> Format | None:
     content = root.read(_FORMAT_FILE)
     if content is None:
         return None
@@ -353,7 +357,7 @@ def _found_format(root: Folder, url: str) -> Format | None:
     if found.format != _NAME:
         raise StorageError(f"{url} is not a store: {root.where(_FORMAT_FILE)} is of something else")
     if found.version > FORMAT_VERSION:
-        raise SchemaTooNew(url, found.version, FORMAT_VERSION)
+        raise SchemaTooNew(str(url), found.version, FORMAT_VERSION)
     return found
 
 

@@ -104,10 +104,10 @@ class Directory(OfProcess):
     def __init__(self, url: StoreUrl, machine: Machine, medium: Medium | None) -> None:
         if not url.target:
             raise StorageError("a store `jsonl:` needs a directory: jsonl:<dir>")
-        self.url = str(url)
+        self.url = url
         root = Folder(url.target, None, medium, url.modes)
-        with disk_errors(self.url):
-            folded = opened_format(root, self.url)
+        with disk_errors(url):
+            folded = opened_format(root, url)
         self._root = root
         self._closed = False
         self.logs = Logs(root, folded=folded)
@@ -124,7 +124,7 @@ class Directory(OfProcess):
     def check_open(self) -> None:
         """Raise `StoreClosed` after `close`."""
         if self._closed:
-            raise StoreClosed(self.url)
+            raise StoreClosed(str(self.url))
 
     def close(self) -> None:
         if self._closed:
@@ -488,7 +488,7 @@ class JsonlStore(BaseStore):
     streams = JsonlStream
 
     def __init__(self, url: StoreUrl, machine: Machine, medium: Medium | None = None) -> None:
-        self.url = str(url)
+        self.address = url
         self.strict_ids = url.strict_ids
         self.modes = url.modes
         self.directory = Directory(url, machine, medium)

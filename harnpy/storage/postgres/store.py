@@ -391,7 +391,7 @@ class PostgresStore(BaseStore):
     streams = PostgresStream
 
     def __init__(self, url: StoreUrl, machine: Machine) -> None:
-        self.url = str(url)
+        self.address = url
         self.strict_ids = url.strict_ids
         self._is_full = url.durability == "full"
         self._database = Database(url)

@@ -147,7 +147,7 @@ FROM pragma_application_id, pragma_user_version
 """
 
 
-def prepare(connection: Connection, url: str) -> None:
+def prepare(connection: Connection, url: StoreUrl) -> None:
     """Make an empty database a store, and have the connection know what an older version lacks.
 
     The file's version stays as it is: `upgrade` raises it. Raises for a file that is something else or newer,
@@ -169,14 +169,14 @@ def prepare(connection: Connection, url: str) -> None:
         connection.execute(_EXACT)
 
 
-def upgrade(connection: Connection, url: str, *, dry_run: bool) -> int:
+def upgrade(connection: Connection, url: StoreUrl, *, dry_run: bool) -> int:
     """Make a store one of the newest version, and return which one it was.
 
     Raises `NoStore` for an empty database, and what `prepare` does.
     """
     found = _version(connection, url)
     if found == 0:
-        raise NoStore(url)
+        raise NoStore(str(url))
     if found < VERSION and not dry_run:
         with _alone(connection):
             if _version(connection, url) < VERSION:
@@ -198,16 +198,16 @@ def _alone(connection: Connection) -> Iterator[None]:
         raise
 
 
-def _version(connection: Connection, url: str) -> int:
+def _version(connection: Connection, url: StoreUrl) -> int:
     """Return the version of a store, 0 for an empty database."""
     # Asked at once: between two questions another process may make the database a store.
     has_tables, application, version = connection.execute(_WHAT_IT_IS).fetchone()
     if application == APPLICATION:
         if version > VERSION:
-            raise SchemaTooNew(url, version, VERSION)
+            raise SchemaTooNew(str(url), version, VERSION)
         return int(version)
     if has_tables:
-        raise StoreUnreachable(url, "it is a SQLite database of another program")
+        raise StoreUnreachable(str(url), "it is a SQLite database of another program")
     return 0
 
 
@@ -331,7 +331,7 @@ class Connections(OfProcess):
         connection = self._connect(self._place)
         try:
             connection.execute(f"PRAGMA page_size = {_PAGE}")
-            prepare(connection, str(self.url))
+            prepare(connection, self.url)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {self._level}")
             connection.execute("PRAGMA foreign_keys = ON")
@@ -392,7 +392,7 @@ class Connections(OfProcess):
         self.check_there()
         reader = self._connect(f"{Path(self._place).as_uri()}?mode=rw", uri=True)
         try:
-            prepare(reader, str(self.url))
+            prepare(reader, self.url)
             reader.execute("PRAGMA query_only = ON")
             reader.execute("SELECT 1 FROM streams LIMIT 1").fetchone()
             self.check_there()

@@ -436,7 +436,7 @@ class SqliteStore(BaseStore):
     streams = SqliteStream
 
     def __init__(self, url: StoreUrl, machine: Machine) -> None:
-        self.url = str(url)
+        self.address = url
         self.strict_ids = url.strict_ids
         self.modes = url.modes
         self._path = url.target
