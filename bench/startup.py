@@ -1,9 +1,11 @@
-"""How long from the shell to the first line of a program, against `python -c pass`?
+"""How long from the shell to the first line of a program, or to a session runtime that is ready?
 
     python bench/startup.py [--rounds N] [--check]
 
-Rows: a one-line program with a warm cache and with an empty one, and a program of 1,000 lines, warm. All
-commands are run in turn, round after round; a row is the ratio of the medians.
+Rows: a one-line program with a warm cache and with an empty one, and a program of 1,000 lines, warm, against
+`python -c pass`; the import of `harnpy.session` and a `SessionRuntime` that is ready, against what a service
+in Python imports anyway, each without what `python -c pass` takes. All commands are run in turn, round after
+round; a row is the ratio of the medians.
 
 The budgets are for the `harnpy` command as today's pip and uv install it. Two other ways to start are shown
 for their additional cost, which is not ours: `python -m` imports runpy, and the script that pip 23
@@ -31,7 +33,17 @@ from harnpy.cli.main import entry
 if __name__ == "__main__":
     sys.exit(entry())
 """
-BUDGETS = {"hello, warm": 1.5, "hello, cold": 3.0, "1,000 lines, warm": 1.8}
+STANDARD = "import asyncio, sqlite3, json"
+READY = "from harnpy.session import SessionRuntime; SessionRuntime('sqlite:{directory}/sessions.db')"
+BUDGETS = {
+    "hello, warm": 1.5,
+    "hello, cold": 2.5,
+    "1,000 lines, warm": 1.8,
+    "import harnpy.session": 1.5,
+    "a SessionRuntime, ready": 2.5,
+}
+#: The rows that are measured beside `STANDARD`.
+IMPORTS = ("import harnpy.session", "a SessionRuntime, ready")
 
 
 def thousand_lines() -> str:
@@ -81,6 +93,9 @@ def measure(directory: Path, rounds: int, check: bool) -> int:
         "1,000 lines, warm": ([*script, str(long)], warm_env),
         "hello, warm, python -m": ([*module, str(hello)], warm_env),
         "hello, warm, as installed": ([*installed, str(hello)], warm_env),
+        STANDARD: ([sys.executable, "-c", STANDARD], warm_env),
+        IMPORTS[0]: ([sys.executable, "-c", IMPORTS[0]], warm_env),
+        IMPORTS[1]: ([sys.executable, "-c", READY.format(directory=directory)], warm_env),
     }
     times: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(rounds + 1):
@@ -93,10 +108,15 @@ def measure(directory: Path, rounds: int, check: bool) -> int:
     base = median(times["python -c pass"])
     missed = 0
     print(f"python -c pass: {base * 1000:.1f} ms")
-    for name in list(commands)[1:]:
-        ratio, budget = median(times[name]) / base, BUDGETS.get(name)
+    standard = median(times.pop(STANDARD)) - base
+    for name in list(times)[1:]:
+        took = median(times[name])
+        ratio = (took - base) / standard if name in IMPORTS else took / base
+        budget = BUDGETS.get(name)
         over = budget is not None and ratio > budget
         missed += over
+        if name == IMPORTS[0]:
+            print(f"{STANDARD}: {standard * 1000:.1f} ms more")
         print(f"{name:26} {ratio:5.2f} x{f'   budget {budget}' if budget else ''}{'  over' if over else ''}")
     return 1 if check and missed else 0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields, replace
-from hashlib import sha256
 from io import BytesIO
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -23,6 +22,14 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.session.log import Session
     from harnpy.storage.jsonl.layout import Medium
+
+
+def _sha256(data: bytes = b"") -> Any:
+    # OpenSSL takes its time to load, and few sessions have artifacts.
+    from hashlib import sha256
+
+    return sha256(data)
+
 
 # What is known of an artifact without its body. Spec: 10 §A1.14.
 
@@ -118,10 +125,8 @@ def descriptor(artifact: Any, session_id: str) -> Dict:
     described: Dict = {"id": id, "kind": artifact.get("kind") or "artifact", "uri": f"artifact:{id}"}
     described |= {"label": artifact.get("title"), "mime_type": artifact.get("mime_type")}
     if isinstance(text, str):
-        from hashlib import sha256
-
         body = text.encode("utf-8", "surrogatepass")
-        described |= {"size": len(body), "digest": f"sha256:{sha256(body).hexdigest()}"}
+        described |= {"size": len(body), "digest": f"sha256:{_sha256(body).hexdigest()}"}
     described["producer_session_id"] = session_id
     return {key: value for key, value in described.items() if value is not None}
 
@@ -146,7 +151,7 @@ class MemoryArtifactStore:
             id=id,
             uri=artifact.uri or f"artifact:{id}",
             size=len(data) if artifact.size is None else artifact.size,
-            digest=artifact.digest or f"sha256:{sha256(data).hexdigest()}",
+            digest=artifact.digest or f"sha256:{_sha256(data).hexdigest()}",
         )
         self._stored[id] = data, kept
         return kept
@@ -163,7 +168,7 @@ class MemoryArtifactStore:
         artifact = self.stat(id)
         data = self._stored[id][0]
         if verify:
-            check_digest(artifact, sha256(data).hexdigest())
+            check_digest(artifact, _sha256(data).hexdigest())
         return BytesIO(data), artifact
 
 
@@ -244,7 +249,7 @@ class FileArtifactStore:
             except FileNotFoundError:
                 raise ArtifactNotFound(id) from None
         if verify:
-            found = sha256()
+            found = _sha256()
             while piece := file.read(_PIECE):
                 found.update(piece)
             try:
@@ -296,7 +301,7 @@ def _pieces(body: Body) -> Iterator[bytes]:
 
 def _write(folder: Folder, body: Body) -> tuple[int, str]:
     """Write a body for good. Return its size and digest."""
-    size, digest = 0, sha256()
+    size, digest = 0, _sha256()
     file = folder.open(_PART, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         for piece in _pieces(body):

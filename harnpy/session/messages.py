@@ -5,7 +5,6 @@ Spec: 10 §A1.3, §A1.8, §C5.
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import paced
@@ -344,6 +343,8 @@ def is_feedback(message: Message) -> bool:
 
 def feedback(kind: str, text: str) -> Dict:
     """Return a message from the runtime to the model."""
+    from html import escape
+
     kind = escape(kind, quote=True)
     content = f'{_FEEDBACK}kind="{kind}">\n{text.strip()}\n</runtime_feedback>'
     return {"role": "user", "content": content}

@@ -7,7 +7,6 @@ once somebody else has taken the lease (a *fence*). Spec: 10 §C6.
 from __future__ import annotations
 
 import os
-import socket
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -53,6 +52,8 @@ class Machine:
     @cached_property
     def host(self) -> str:
         """The machine's name, and the namespace of its process numbers if that isn't the first one."""
+        import socket
+
         name = socket.gethostname().replace(":", "-") or "localhost"
         try:
             namespace = (_PROC / "self/ns/pid").stat().st_ino

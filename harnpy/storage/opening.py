@@ -10,7 +10,6 @@ import os.path
 import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import parse_qsl, urlencode
 
 from harnpy.formats.manifest import manifest_of
 from harnpy.formats.suggestions import hint
@@ -103,6 +102,10 @@ def parse_url(url: str) -> StoreUrl:
     if "\0" in target:
         raise StorageError(f"no store is called `{shown(url)}`: a path or an address has no NUL character")
     target, _, query = target.partition("?")
+    if not query:
+        return StoreUrl(scheme, target)
+    from urllib.parse import parse_qsl, urlencode
+
     options: list[tuple[str, str]] = []
     foreign: list[tuple[str, str]] = []
     for pair in parse_qsl(query, keep_blank_values=True):
@@ -166,7 +169,7 @@ def _opener(module: str, name: str) -> Opener:
 #: The schemes that `open_store` knows. The one table of the process that `register_store` adds to.
 _OPENERS: dict[str, Opener] = {
     "memory": _opener("memory", "MemoryStore"),
-    "jsonl": _opener("jsonl", "JsonlStore"),
+    "jsonl": _opener("jsonl.store", "JsonlStore"),
     "sqlite": _opener("sqlite", "SqliteStore"),
     "postgresql": _opener("postgres", "open_postgres"),
 }

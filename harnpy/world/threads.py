@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import threading
 from _thread import start_new_thread
 from contextlib import suppress
@@ -108,6 +107,8 @@ class Wakeful:
         self._loop = loop
         self._hears = threading.current_thread() is threading.main_thread()
         if self._hears:
+            import socket
+
             self._reader, self._writer = socket.socketpair()
             self._reader.setblocking(False)
             self._writer.setblocking(False)

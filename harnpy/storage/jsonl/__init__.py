@@ -3,7 +3,3 @@
 `layout` defines how bytes lie on disk, `log` reads logs and finds them all, `writing` writes them,
 `file_leases` keeps leases, `store` is the contract's face. Spec: 10 §C6.1.
 """
-
-from harnpy.storage.jsonl.store import JsonlStore
-
-__all__ = ["JsonlStore"]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import threading
 import time
@@ -17,7 +16,6 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from stat import S_IMODE
 from typing import Any
-from urllib.parse import unquote_to_bytes
 
 import msgspec
 
@@ -52,6 +50,8 @@ def file_name(name: str, *, folded: bool = False) -> str:
     encoded = "".join(chr(byte) if byte in safe else f"%{byte:02X}" for byte in raw) or "%"
     if len(encoded) <= _LONGEST:
         return encoded
+    import hashlib
+
     return f"{encoded[:_KEPT]}~{hashlib.sha256(raw).hexdigest()[:32]}"
 
 
@@ -61,6 +61,8 @@ def name_of(file: str) -> str | None:
         return None
     if file == "%":
         return ""
+    from urllib.parse import unquote_to_bytes
+
     try:
         name = unquote_to_bytes(file).decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:

@@ -7,7 +7,6 @@ written. A deleted stream whose records others share becomes a *stem*. Spec: 10 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import sha256
 from sqlite3 import Connection, Cursor
 from typing import Any, NamedTuple
 
@@ -168,7 +167,11 @@ _FIND = "SELECT sid, version FROM current WHERE kind = ? AND name = ?"
 
 def tool_key(key: str | None) -> bytes | None:
     """Return what the index keeps of a record's key."""
-    return None if key is None else sha256(key.encode()).digest()[:16]
+    if key is None:
+        return None
+    from hashlib import sha256
+
+    return sha256(key.encode()).digest()[:16]
 
 
 def insert(cursor: Cursor, sid: int, rows: Sequence[Row]) -> None:
