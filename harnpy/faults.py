@@ -17,6 +17,7 @@ class has another value. Spec: 02 §19.1.
 
 from __future__ import annotations
 
+import sys
 from _contextvars import ContextVar  # which `contextvars` only renames: this is on the path of every start
 from itertools import chain
 
@@ -39,6 +40,15 @@ def shape_problem(error: Exception) -> str:
     if isinstance(error, TypeError | AttributeError | LookupError):
         return "a part of it is of another type"
     return str(error)
+
+
+def is_cancelled(error: BaseException) -> bool:
+    """Return whether an error is asyncio's cancellation of a task.
+
+    Most programs have none, and load no asyncio: that takes longer than everything else of a session's.
+    """
+    loaded = sys.modules.get("asyncio.exceptions")
+    return loaded is not None and isinstance(error, loaded.CancelledError)
 
 
 class Fault(Exception):

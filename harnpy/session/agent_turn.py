@@ -5,13 +5,14 @@ Spec: 10 §A1.13, §C7.1, §C16.1.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-from concurrent.futures import Future
+import sys
+from collections.abc import Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy import telemetry
+from harnpy.faults import is_cancelled
 from harnpy.formats.dicts import detached
 from harnpy.formats.json import compact_json
 from harnpy.formats.tool_messages import calls_of
@@ -27,6 +28,7 @@ from harnpy.session.turns import Fact, usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from concurrent.futures import Future
 
     from harnpy.session.events import Event
     from harnpy.session.guards import ApprovalGate
@@ -130,11 +132,8 @@ def run(call: Call, fn: Callable[[Any], Any], *, idempotent: bool) -> Any:
 
 def is_on_loop() -> bool:
     """Return whether the agent runs on a loop, which it can't keep from running."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None
 
 
 def _carried_out(call: Call, fn: Callable[[Any], Any], idempotent: bool) -> Any:
@@ -298,8 +297,10 @@ class Turn:
         """Return whether nobody wants the answer any more."""
         try:
             self.check()
-        except asyncio.CancelledError:
-            return True
+        except BaseException as error:
+            if is_cancelled(error):
+                return True
+            raise
         return False
 
     def check(self) -> None:
@@ -496,7 +497,11 @@ class Turn:
         if self._sink is None:
             return None
         told = self._sink(text)
-        if asyncio.iscoroutine(told):
+        if told is None:
+            return None
+        from concurrent.futures import Future
+
+        if isinstance(told, Coroutine):
             told.close()
             raise InvalidArgument("`stream` must be a plain function: `aio` has `stream()` for loops")
         return told if isinstance(told, Future) else None

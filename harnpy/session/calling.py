@@ -5,11 +5,9 @@ Spec: 10 §C7.1, §C7.2.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import sys
 from collections import deque
-from concurrent.futures import Future
 from contextvars import copy_context
 from threading import Lock, Thread, current_thread
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,10 +15,11 @@ from weakref import WeakSet, finalize
 
 from harnpy.session.agents import RunEvent
 from harnpy.session.errors import SessionBusy
-from harnpy.world.loops import close_generators, end_tasks
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Awaitable, Callable, Iterator
+    from concurrent.futures import Future
 
     from harnpy.session.agents import TurnResult
 
@@ -43,6 +42,8 @@ class Pipe:
 
     def put(self, item: Any) -> Future[None]:
         """Give the reader an item. The future has a result when the reader asks for the next one."""
+        from concurrent.futures import Future
+
         seen: Future[None] = Future()
         with self._lock:
             if self._is_closed:
@@ -54,6 +55,8 @@ class Pipe:
 
     def get(self) -> Future[Any]:
         """Return the next item, None behind the last one, or the error that the pipe ended with."""
+        from concurrent.futures import Future
+
         with self._lock:
             self._let_go_on()
             reader: Future[Any] = Future()
@@ -171,6 +174,8 @@ class ThreadCaller:
         self.check_outside()
         with self._lock:
             if self._loop is None:
+                import asyncio
+
                 self._loop = asyncio.new_event_loop()
                 self._thread = Thread(target=_run, args=(self._loop,), name="session runtime", daemon=True)
                 self._thread.start()
@@ -223,6 +228,8 @@ def _interrupted(run: Callable[[], object]) -> bool:
 
 
 async def _ended() -> None:
+    from harnpy.world.loops import close_generators, end_tasks
+
     await end_tasks()
     await close_generators()
     await end_tasks()
@@ -251,6 +258,8 @@ class LoopCaller:
     @classmethod
     def here(cls, wake: Callable[[], object] | None = None) -> LoopCaller:
         """Return one on the loop that runs."""
+        import asyncio
+
         loop = asyncio.get_running_loop()
         return cls(lambda: loop, wake)
 
@@ -265,6 +274,8 @@ class LoopCaller:
             if inspect.iscoroutine(found):
                 found.close()
             raise
+        from concurrent.futures import Future
+
         done: Future[Any] = Future()
         loop.call_soon_threadsafe(self._begin, loop, found, done)
         try:
@@ -275,6 +286,8 @@ class LoopCaller:
 
     def check(self) -> None:
         if self._stopped:
+            import asyncio
+
             raise asyncio.CancelledError
 
     def apart(self) -> LoopCaller:
@@ -302,6 +315,8 @@ class LoopCaller:
 
 def _pass_on(task: asyncio.Task[Any], done: Future[Any]) -> None:
     if task.cancelled():
+        import asyncio
+
         done.set_exception(asyncio.CancelledError())
     elif (error := task.exception()) is not None:
         done.set_exception(error)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from harnpy.faults import is_cancelled
 from harnpy.session import events as kinds
 from harnpy.session.agents import AgentDef
 from harnpy.session.arguments import check_session, items, mapping, text
@@ -219,7 +219,7 @@ def of_error(child: Child, session_id: str, error: BaseException, reason: str) -
     result = ChildResult(child.id, session_id, CANCELED, reason=reason, cause=error)
     if isinstance(error, ExecutionTimeout):
         return replace(result, reason=str(error))
-    if isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit):
+    if is_cancelled(error) or isinstance(error, KeyboardInterrupt | GeneratorExit):
         return result
     return replace(result, status=FAILED, reason="", error=str(error) or type(error).__name__)
 

@@ -5,8 +5,6 @@ Spec: 10 §A1.15, §C7.2, §C10.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections import deque
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
@@ -18,6 +16,7 @@ from itertools import count
 from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from harnpy.faults import is_cancelled
 from harnpy.formats.dicts import detached
 from harnpy.session import child_records
 from harnpy.session.agents import AgentDef
@@ -270,6 +269,8 @@ class Runner:
             result = replace(result, artifacts=child_records.artifacts_of(session))
             self._tell(handle, *child_records.facts_of(handle.who, result, handle.metadata))
         except (SessionError, StorageError) as error:
+            import logging
+
             logging.getLogger(__name__).exception("the end of child %s isn't in a log", handle.ref.child_id)
             return replace(result, status=FAILED, error=str(error), cause=error)
         return result
@@ -610,6 +611,8 @@ class Children:
             is_given = not self._slots.cancel(use)
             while is_given and not handle.has_slot:
                 self._changed.wait()
+        import asyncio
+
         raise asyncio.CancelledError
 
     # Ending early.
@@ -701,8 +704,10 @@ class Children:
 def _is_cancelled(check: Any) -> bool:
     try:
         check()
-    except asyncio.CancelledError:
-        return True
+    except BaseException as error:
+        if is_cancelled(error):
+            return True
+        raise
     return False
 
 

@@ -5,13 +5,12 @@ Spec: 10 §A1.17, §A1.18, §C7, §C16.1.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from harnpy.faults import is_cancelled
 from harnpy.session import events as kinds
 from harnpy.session.errors import ApprovalDenied, ApprovalError, BudgetExceeded, InvalidArgument, SessionBusy
 from harnpy.session.events import EXTERNAL_INPUT, EventDraft
@@ -19,6 +18,7 @@ from harnpy.session.turns import Fact, usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
 
     from harnpy.session.agents import Budget
     from harnpy.session.events import Event
@@ -153,7 +153,7 @@ class ApprovalGate:
         try:
             approval = _replayed(request, turn) or await self.decide(request)
         except BaseException as error:
-            reason = "cancelled" if isinstance(error, asyncio.CancelledError) else str(error)
+            reason = "cancelled" if is_cancelled(error) else str(error)
             told = {"id": id, "tool": tool, "reason": reason or type(error).__name__}
             self._log(session, kinds.APPROVAL_CANCELED, told, "security.approval.canceled", turn)
             raise
@@ -176,6 +176,9 @@ class ApprovalGate:
         """Return the answer to a request that somebody else logs. Raises what `request` does."""
         approval = await self._automatic(request)
         if approval is None:
+            import asyncio
+            from concurrent.futures import Future
+
             future: Future[Approval] = Future()
             self._waiting[request.id] = request, future
             try:
@@ -284,6 +287,8 @@ class InputGate:
     def _asking(self, prompt: str, session_id: str | None = None) -> Iterator[Future[str]]:
         if self._waiting is not None:
             raise SessionBusy(f"an input is asked for already: {self._waiting[0]}", session_id)
+        from concurrent.futures import Future
+
         future: Future[str] = Future()
         self._waiting = prompt, future
         try:
@@ -294,6 +299,8 @@ class InputGate:
 
     async def _answer(self, prompt: str, future: Future[str]) -> str:
         if self._ask is None:
+            import asyncio
+
             return await asyncio.wrap_future(future)
         answer = self._ask(prompt)
         return await answer if inspect.isawaitable(answer) else answer

@@ -5,7 +5,6 @@ Spec: 10 §A1.17, §C7.2.
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict, deque
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,6 +12,7 @@ from threading import TIMEOUT_MAX, Event, Lock, Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
+from harnpy.faults import is_cancelled
 from harnpy.session.errors import ExecutionTimeout, LaneFull, LaneTimeout, SessionBusy
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def within(seconds: float | None, call: Caller, session_id: str) -> Iterator[Non
     timer.start()
     try:
         yield
-    except asyncio.CancelledError as error:
-        if limit.is_over:
+    except BaseException as error:
+        if limit.is_over and is_cancelled(error):
             raise ExecutionTimeout(session_id, seconds) from error
         raise
     finally:

@@ -6,7 +6,6 @@ costs more than what is written under it. Whoever else wants it gets it when the
 
 from __future__ import annotations
 
-import asyncio
 import os
 from contextlib import contextmanager, suppress
 from threading import Condition, Thread
@@ -14,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 from weakref import finalize
 
+from harnpy.faults import is_cancelled
 from harnpy.session.log import KIND
 from harnpy.storage.errors import LeaseHeld, LeaseLost, StorageError
 from harnpy.world.threads import OfProcess
@@ -108,13 +108,13 @@ class Leases(OfProcess):
         held = self._reused(key, call) or self._acquired(key, wait, call, waiter, check)
         try:
             yield held.lease
-        except asyncio.CancelledError as error:
-            if held.lost is None:
-                raise
-            raise held.lost from error
         except LeaseLost as lost:
             held.lost = lost
             raise
+        except BaseException as error:
+            if held.lost is None or not is_cancelled(error):
+                raise
+            raise held.lost from error
         finally:
             self._leave(key, held, call)
 

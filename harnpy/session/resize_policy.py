@@ -5,7 +5,6 @@ Spec: 10 §C8.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
@@ -74,6 +73,7 @@ def call_alone(fn: Callable[..., Any], *args: Any) -> Any:
     found = fn(*args)
     if not inspect.isawaitable(found):
         return found
+    import asyncio
     from concurrent.futures import ThreadPoolExecutor
     from contextvars import copy_context
 

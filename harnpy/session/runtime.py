@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock, Thread, current_thread
@@ -46,6 +45,7 @@ from harnpy.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
 
     from harnpy.session.agent_turn import Sink
     from harnpy.session.agents import RunEvent, TurnResult
@@ -195,6 +195,8 @@ class Compactions:
 
     def ask(self, id: str, strategy: str | None) -> Result:
         """Have a session compacted, and return what becomes of it. Until that begins it can be cancelled."""
+        from concurrent.futures import Future
+
         with self._lock:
             if id in self._next:
                 waiting = self._next[id]

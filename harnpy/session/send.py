@@ -5,7 +5,6 @@ Spec: 10 §C7.1.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from abc import ABC, abstractmethod
 from contextlib import aclosing, closing
@@ -86,6 +85,8 @@ async def _drain(turn: Turn, items: AsyncGenerator[Any, None]) -> None:
         async for item in items:
             seen = turn.take(item)
             if seen is not None:
+                import asyncio
+
                 await asyncio.wrap_future(seen)
             turn.check()
 

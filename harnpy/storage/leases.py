@@ -11,7 +11,6 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 from threading import Condition, Event, Thread
 from types import TracebackType
 from typing import NamedTuple, Protocol
@@ -29,7 +28,7 @@ Check = Callable[[], None]
 # that is given again names another owner. Spec: 10 §C6.
 
 
-_PROC = Path("/proc")
+_PROC = "/proc"
 #: The first namespace of process numbers on Linux. In another one, numbers mean other processes.
 _INITIAL_NAMESPACE = 4026531836
 
@@ -45,7 +44,8 @@ class Machine:
     def boot(self) -> str:
         """A text that distinguishes this run of the machine from every other one."""
         try:
-            return (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
+            with open(f"{_PROC}/sys/kernel/random/boot_id", encoding="ascii") as file:
+                return file.read().strip()
         except OSError:
             return f"{time.time() - time.monotonic():.0f}"
 
@@ -56,7 +56,7 @@ class Machine:
 
         name = socket.gethostname().replace(":", "-") or "localhost"
         try:
-            namespace = (_PROC / "self/ns/pid").stat().st_ino
+            namespace = os.stat(f"{_PROC}/self/ns/pid").st_ino
         except OSError:
             return name
         return name if namespace == _INITIAL_NAMESPACE else f"{name}~{namespace}"
@@ -80,7 +80,7 @@ class Machine:
         boot, pid, start = parts[0], int(parts[1]), parts[2]
         if boot != self.boot:
             return True
-        return _start(pid) != start if _PROC.exists() else not _exists(pid)
+        return _start(pid) != start if os.path.exists(_PROC) else not _exists(pid)
 
 
 def _uptime() -> float:
@@ -91,7 +91,8 @@ def _uptime() -> float:
 def _start(pid: int) -> str | None:
     """Return when a process began, in ticks since the boot; None when there is none, or only its remains."""
     try:
-        stat = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")
+        with open(f"{_PROC}/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            stat = file.read()
     except OSError:
         return None
     fields = stat.rpartition(")")[2].split()

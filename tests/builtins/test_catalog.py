@@ -156,7 +156,7 @@ def test_a_name_declared_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_printing_a_line_imports_nothing_heavy() -> None:
-    heavy = "re json dataclasses typing enum functools contextlib pathlib asyncio uuid6 msgspec lark regex"
+    heavy = "re json dataclasses typing enum functools contextlib pathlib asyncio msgspec lark regex"
     code = (
         "import sys; from harnpy.builtins import catalog; import harnpy.builtins.language.output;"
         f"print(sorted(set('{heavy}'.split()) & set(sys.modules)))"

@@ -14,7 +14,6 @@ from _thread import LockType
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from sqlite3 import Connection
 from threading import Condition, Lock, RLock
 from typing import TypeVar
@@ -390,6 +389,8 @@ class Connections(OfProcess):
     def _open_reader(self) -> sqlite3.Connection:
         """Open one more. Raises `NoStore`: where the file was deleted, SQLite would make another one."""
         self.check_there()
+        from pathlib import Path
+
         reader = self._connect(f"{Path(self._place).as_uri()}?mode=rw", uri=True)
         try:
             prepare(reader, self.url)

@@ -10,7 +10,6 @@ import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from sqlite3 import Connection
 from threading import Lock
 from typing import NamedTuple
@@ -90,6 +89,8 @@ class Index:
 
     def _remove(self) -> None:
         if self._target != MEMORY:
+            from pathlib import Path
+
             for suffix in ("", "-wal", "-shm"):
                 Path(self._target + suffix).unlink(missing_ok=True)
 
