@@ -17,9 +17,8 @@ from harnpy.builtins import catalog
 from harnpy.check.allow import silenced
 from harnpy.check.checker import check_item, check_together, ordered
 from harnpy.check.edits import Draft, Item, Piece, placed
-from harnpy.check.environment import Environment
+from harnpy.check.environment import Environment, Surface, declared_by, file_variables
 from harnpy.check.findings import Finding
-from harnpy.check.surface import Surface, declared_names, file_variables
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Diagnostic, Lines, SourceFault
 from harnpy.syntax.parser import parse
@@ -262,7 +261,7 @@ def _unsure(piece: Piece, item: Item) -> Iterator[str]:
     if not piece.text.startswith("{", max(begins, 0)) or begins < 0 or first <= begins:
         for let in file_variables(item.node):
             yield from ast.bound_names(let.target)
-        yield from declared_names(item.node)
+        yield from declared_by(item.node)
 
 
 def _stays(findings: Sequence[Finding], replaced: Sequence[Item]) -> bool:

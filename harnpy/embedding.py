@@ -8,8 +8,7 @@ vm.run_source('println("hello")')
 from __future__ import annotations
 
 from harnpy.builtins import Settings, catalog
-from harnpy.vm.declare import Declaration
-from harnpy.vm.signatures import name_of
+from harnpy.vm.declare import Declaration, name_of
 from harnpy.vm.vm import Vm as BaseVm
 
 TYPE_CHECKING = False

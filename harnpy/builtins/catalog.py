@@ -226,7 +226,7 @@ def _files(directory: str, package: str) -> Iterator[tuple[str, str]]:
 
 
 def _index(modules: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
-    from harnpy.vm.signatures import name_of
+    from harnpy.vm.declare import name_of
 
     index: dict[str, str] = {}
     signatures: dict[str, str] = {}

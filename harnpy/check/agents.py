@@ -7,7 +7,6 @@ as values and knows where each entry of them stands.
 from __future__ import annotations
 
 from harnpy.check.findings import Place, renamed_key
-from harnpy.check.knowledge import GRAPH_FIELD, UNKNOWN_PROVIDER
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
@@ -398,8 +397,13 @@ class Agents:
         if not any(type(argument) in _WRITTEN for argument in arguments):
             return
         passed = [self._passed_on(argument, lookup) for argument in arguments]
-        values = [value_of(found, lookup) for found in passed]
-        for problem in self._knowledge.problems(function, values):
+        values = [value_of(argument, lookup) for argument in passed]
+        found = list(self._knowledge.problems(function, values))
+        if not found:
+            return
+        from harnpy.check.knowledge import GRAPH_FIELD, UNKNOWN_PROVIDER
+
+        for problem in found:
             place = problem.path[0]
             assert type(place) is int
             # The builtin in between has said it of its argument.

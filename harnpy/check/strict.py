@@ -6,8 +6,8 @@ boundary is tainted by its name, until a schema or an annotation has said what i
 
 from __future__ import annotations
 
+from harnpy.check.environment import match_names
 from harnpy.check.narrowing import SCHEMA_TESTS, exits, statement_exits, tests
-from harnpy.check.surface import match_names
 from harnpy.syntax import ast
 from harnpy.syntax.ast import bound_names
 

@@ -24,9 +24,9 @@ from harnpy.isolation.protocol import (
     unpacked,
 )
 from harnpy.net.egress_policies import embedders_policy
+from harnpy.vm.declare import name_of
 from harnpy.vm.errors import Cancelled, HostError, VmError
 from harnpy.vm.limits import Limits
-from harnpy.vm.signatures import name_of
 from harnpy.vm.values.given import given
 from harnpy.world.egress import VARIABLES
 

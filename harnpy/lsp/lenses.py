@@ -12,7 +12,7 @@ from lsprotocol import types as lsp
 from harnpy.lsp.document import Document
 from harnpy.lsp.workspace import Workspace
 from harnpy.syntax import ast
-from harnpy.vm.resolve.tree import entry_pipeline, is_test
+from harnpy.vm.resolve import entry_pipeline, is_test
 
 _RUN, _DEBUG, _TEST = ("Run", "harn.run"), ("Debug", "harn.debug"), ("Test", "harn.test")
 #: What runs by itself in a file without pipelines is everything else.

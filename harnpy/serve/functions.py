@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harnpy import Vm
-    from harnpy.vm.declare import Declaration
+    from harnpy.vm.declare import Declaration, Parameter
     from harnpy.vm.modules import Library
-    from harnpy.vm.signatures import Parameter
 
 Schema = dict[str, Any]
 

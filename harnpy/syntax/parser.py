@@ -10,10 +10,10 @@ from itertools import islice
 
 from harnpy import cache
 from harnpy.syntax import ast
+from harnpy.syntax.ast import pack, unpack
 from harnpy.syntax.layout import arrange
 from harnpy.syntax.lexer import MAX_NESTING, RESERVED, LexError, Tokens, lex, too_deep
 from harnpy.syntax.nodes import Failure, Reject
-from harnpy.syntax.pack import pack, unpack
 from harnpy.syntax.tables import Table, load
 
 TYPE_CHECKING = False

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from harnpy.syntax.parser import parse_cached
 from harnpy.syntax.structure import check_structure
-from harnpy.vm.resolve import Declared, Variable
+from harnpy.vm.resolve import Declared, Variable, entry_pipeline
 from harnpy.vm.resolve.names import Resolver
-from harnpy.vm.resolve.tree import entry_pipeline
 from harnpy.vm.unit import ALL, LANGUAGE
 
 TYPE_CHECKING = False

@@ -75,7 +75,7 @@ class Imports:
     @property
     def types(self) -> dict[str, ast.Node]:
         """The declarations of the imported types; of several with one name the last."""
-        from harnpy.syntax.pack import unpack
+        from harnpy.syntax.ast import unpack
 
         packed = {name: node for offer in self.offers.values() for name, node in offer.types.items()}
         return {name: unpack(node) for name, node in packed.items()}

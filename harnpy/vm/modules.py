@@ -248,7 +248,7 @@ def _read(source: str, parse: Callable[[str], ast.Program]) -> tuple[Any, ...]:
 def _fields(program: ast.Program) -> tuple[Any, ...]:
     """The fields of a `Surface`, in the order of its parameters."""
     from harnpy.syntax import ast
-    from harnpy.syntax.pack import pack
+    from harnpy.syntax.ast import pack
 
     functions = [node for node in program.items if isinstance(node, ast.FnDecl)]
     types = [

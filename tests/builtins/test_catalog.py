@@ -13,7 +13,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.builtins import catalog, knowledge
-from harnpy.vm.signatures import Signature
+from harnpy.vm.declare import Signature
 
 SOURCES = Path(catalog.__file__).parent
 

@@ -16,8 +16,7 @@ import pytest
 
 from harnpy.builtins import catalog
 from harnpy.builtins.documentation import documentation, without_citation
-from harnpy.vm.declare import Declaration
-from harnpy.vm.signatures import Parameter, Signature
+from harnpy.vm.declare import Declaration, Parameter, Signature
 
 STDLIB = Path(__file__).parents[2] / "stdlib"
 MODULES = ("agent_state", "memory", "session")

@@ -7,8 +7,7 @@ from typing import ClassVar
 import pytest
 
 from harnpy.check.checker import check_item, check_program
-from harnpy.check.environment import Environment
-from harnpy.check.surface import Surface
+from harnpy.check.environment import Environment, Surface
 from harnpy.syntax.parser import parse
 from tests.check.programs import findings, knowledge, said
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.syntax import ast
-from harnpy.syntax.pack import pack, unpack
+from harnpy.syntax.ast import pack, unpack
 from harnpy.syntax.parser import parse
 from harnpy.syntax.printer import print_program
 from tests.counts import COUNT

@@ -11,10 +11,10 @@ from harnpy import Vm
 from harnpy.syntax import habits
 from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
+from harnpy.vm.declare import Signature
 from harnpy.vm.errors import VmError
 from harnpy.vm.run import methods
 from harnpy.vm.run.methods import method_names
-from harnpy.vm.signatures import Signature
 
 
 def helps(source: str) -> list[str | None]:

@@ -9,12 +9,11 @@ from functools import partial
 
 from harnpy.faults import MisuseError, paced
 from harnpy.formats.case import WHITESPACE, camel, humps, lower_first, pascal, titled, upper_first, words
-from harnpy.vm.declare import ABSENT
+from harnpy.vm.declare import ABSENT, name_of
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.run.list_methods import joined
 from harnpy.vm.run.string_methods import replaced
-from harnpy.vm.signatures import name_of
 from harnpy.vm.values import display
 from harnpy.vm.values.equality import contains_value
 

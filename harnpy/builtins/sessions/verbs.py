@@ -19,9 +19,9 @@ from harnpy.builtins.sessions.session_values import errors_told, info_value, inv
 from harnpy.formats.options import Option
 from harnpy.formats.suggestions import hint
 from harnpy.session.errors import SessionBusy
+from harnpy.vm.declare import Signature
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import VmError
-from harnpy.vm.signatures import Signature
 from harnpy.vm.values import Builtin, Duration, Fn
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from harnpy.session.log import Session
     from harnpy.session.resize_policy import ResizePolicy
     from harnpy.session.runtime import SessionRuntime
-    from harnpy.vm.signatures import Parameter
+    from harnpy.vm.declare import Parameter
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 

@@ -25,7 +25,7 @@ from harnpy.syntax.diagnostic import Lines
 from harnpy.syntax.names import DECLARATIONS
 from harnpy.syntax.parser import parse_cached
 from harnpy.vm.declare import Declaration
-from harnpy.vm.resolve.tree import PROBE, probe
+from harnpy.vm.resolve import PROBE, probe
 from harnpy.world import World
 
 # The points of a file that coverage counts, and the tree with a probe at each of them.

@@ -24,7 +24,7 @@ from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
 from harnpy.vm.modules import Modules
-from harnpy.vm.resolve.tree import is_test
+from harnpy.vm.resolve import is_test
 
 if TYPE_CHECKING:
     from harnpy import Vm

@@ -10,7 +10,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.emit import ENTRY, NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading
 from harnpy.vm.emit.source_map import Line, mark
-from harnpy.vm.resolve.tree import signature
+from harnpy.vm.resolve import signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

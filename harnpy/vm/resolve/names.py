@@ -6,7 +6,7 @@ The walk follows the order of execution, so a name is visible after its declarat
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.syntax.ast import walk
+from harnpy.syntax.ast import pack, unpack, walk
 from harnpy.syntax.names import (
     VISITS,
     Binder,
@@ -16,9 +16,16 @@ from harnpy.syntax.names import (
     script_order,
     setup_order,
 )
-from harnpy.syntax.pack import pack, unpack
-from harnpy.vm.resolve import BlockScope, FunctionScope, Reference, Resolution, Variable
-from harnpy.vm.resolve.tree import PLACEHOLDER_PARENTS, is_probe, placeholders
+from harnpy.vm.resolve import (
+    PLACEHOLDER_PARENTS,
+    BlockScope,
+    FunctionScope,
+    Reference,
+    Resolution,
+    Variable,
+    is_probe,
+    placeholders,
+)
 from harnpy.vm.resolve.types import value_schema, without
 
 TYPE_CHECKING = False

@@ -143,7 +143,7 @@ def method_hint(kind: str, name: str, known: list[str], signature: Callable[[str
     """Return how the error of a call of ``name`` ends, where values have the ``known`` methods. ``signature``
     returns that of a builtin."""
     from harnpy.formats.suggestions import nearest_at_run_time
-    from harnpy.vm.signatures import Signature
+    from harnpy.vm.declare import Signature
 
     meant = next((method for method in _ELSEWHERE.get(name, ()) if method in known), None)
     if meant is None and "to_list" in known and name in method_names("list"):

@@ -7,7 +7,7 @@ an exception, which passes through Harn's `catch`: that catches failures only (0
 from __future__ import annotations
 
 from harnpy.vm.errors import FAILURES
-from harnpy.vm.resolve.tree import signature
+from harnpy.vm.resolve import signature
 from harnpy.vm.resolve.types import annotation_spec
 from harnpy.vm.run.backtrace import Walking
 from harnpy.vm.run.calls import UNSET, redeclared

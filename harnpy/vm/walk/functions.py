@@ -9,8 +9,8 @@ from contextlib import suppress
 from contextvars import copy_context
 
 from harnpy.syntax import ast
+from harnpy.vm.resolve import signature
 from harnpy.vm.resolve.names import TASK_CALLS, calls_out, tail_target
-from harnpy.vm.resolve.tree import signature
 from harnpy.vm.run.calls import MISSING, alive, construct, overflow, redeclared, run_defers
 from harnpy.vm.run.methods import call_method
 from harnpy.vm.run.parameter_types import check_parameter

@@ -11,7 +11,7 @@ from copy import deepcopy
 from harnpy.syntax import ast
 from harnpy.syntax.names import pack_names
 from harnpy.vm.errors import FAILURES, Interrupted, Thrown
-from harnpy.vm.resolve.tree import signature
+from harnpy.vm.resolve import signature
 from harnpy.vm.resolve.types import json_schema, takes_whole_dict
 from harnpy.vm.run import channels as selecting
 from harnpy.vm.run import tasks as batches

@@ -9,9 +9,8 @@ from harnpy.syntax import ast
 from harnpy.syntax.ast import bound_places, walk
 from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
-from harnpy.vm.resolve import Resolution, Variable
+from harnpy.vm.resolve import Resolution, Variable, entry_pipeline
 from harnpy.vm.resolve.names import Resolver
-from harnpy.vm.resolve.tree import entry_pipeline
 from tests.conformance_plugin import ROOT
 from tests.counts import COUNT
 

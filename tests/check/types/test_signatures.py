@@ -14,8 +14,8 @@ from harnpy.check.types.methods import method_result
 from harnpy.check.types.schemas import seen_as
 from harnpy.check.types.signatures import certain_result_of, generic, result_of
 from harnpy.check.types.type_nodes import Type, shown
+from harnpy.vm.declare import Signature
 from harnpy.vm.run import methods
-from harnpy.vm.signatures import Signature
 from tests.check.programs import knowledge
 
 from .written import expression, types, written

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from harnpy.check.surface import Surface
+from harnpy.check.environment import Surface
 from harnpy.check.types import Declared, Types
 from harnpy.check.types.type_nodes import Type
 from harnpy.syntax import ast

@@ -14,9 +14,8 @@ from harnpy.vm.emit.emitter import TooDeep
 from harnpy.vm.emit.program import UnitDraft, draft_of, unit_lines
 from harnpy.vm.emit.source_map import render
 from harnpy.vm.imports import Imports
-from harnpy.vm.resolve import Declared
+from harnpy.vm.resolve import Declared, entry_pipeline
 from harnpy.vm.resolve.names import Resolver
-from harnpy.vm.resolve.tree import entry_pipeline
 from harnpy.vm.unit import LANGUAGE
 
 TYPE_CHECKING = False

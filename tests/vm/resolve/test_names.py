@@ -6,9 +6,8 @@ from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
 from harnpy.syntax.parser import parse
 from harnpy.vm.imports import Imports
-from harnpy.vm.resolve import Declared, Reference, Resolution
+from harnpy.vm.resolve import Declared, Reference, Resolution, entry_pipeline
 from harnpy.vm.resolve.names import Resolver
-from harnpy.vm.resolve.tree import entry_pipeline
 
 BUILTINS = {"len", "println", "range", "schema_is"}
 

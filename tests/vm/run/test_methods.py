@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harnpy.vm.declare import Signature
 from harnpy.vm.errors import Thrown, TypeFault
 from harnpy.vm.run import methods
-from harnpy.vm.signatures import Signature
 from harnpy.vm.values import Duration, Generator, Iter, Pair, Range, Set, Stream, Struct, display
 from harnpy.vm.values.equality import equal
 from harnpy.vm.values.iterators import handle, iterator
