@@ -62,19 +62,31 @@ def store(kind: str, key: str, value: Any) -> None:
     partial = f"{path}.{os.getpid()}.{id(value):x}"
     try:
         payload = marshal.dumps((_stamp(), key, value))
-        directory = os.path.dirname(path)
-        above = os.path.dirname(directory)
-        for each in (os.path.dirname(above), above, directory):  # the mode is that of the last one only
-            os.makedirs(each, mode=0o700, exist_ok=True)
-        with open(partial, "wb", opener=_open_private) as file:
-            file.write(source_hash(_SEED, payload) + payload)
+        try:
+            _write(partial, source_hash(_SEED, payload) + payload)
+        except FileNotFoundError:
+            _make_directories(path)
+            _write(partial, source_hash(_SEED, payload) + payload)
         os.replace(partial, path)
-        _prune(directory)
+        _prune(os.path.dirname(path))
     except (OSError, ValueError):
         # The program runs as well without its entry.
         return
     finally:
         _remove(partial)
+
+
+def _make_directories(path: str) -> None:
+    """Make those that an entry is in."""
+    directory = os.path.dirname(path)
+    above = os.path.dirname(directory)
+    for each in (os.path.dirname(above), above, directory):  # the mode is that of the last one only
+        os.makedirs(each, mode=0o700, exist_ok=True)
+
+
+def _write(path: str, data: bytes) -> None:
+    with open(path, "wb", opener=_open_private) as file:
+        file.write(data)
 
 
 def _open_private(path: str, flags: int) -> int:

@@ -12,6 +12,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable
+from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -50,16 +51,22 @@ def build(grammar: bytes, key: bytes) -> bytes:
         actions.append(row)
         gotos.append(jumps)
     lookaheads, packed = _packed(actions, gotos)
-    parts = (
+    pieces = [
+        *packed,
+        *(_marshalled(_described(rule)) for rule in rules),
+        *map(_marshalled, lookaheads),
+        _marshalled([_roles(state) for state in states]),
+    ]
+    begins = b"".join(begin.to_bytes(4, "little") for begin in accumulate(map(len, pieces), initial=0))
+    head = (
         key,
-        lookaheads,
-        packed,
-        [_marshalled(_described(rule)) for rule in rules],
+        begins,
+        len(packed),
+        len(rules),
         sum(not _is_unit(rule) for rule in rules),
         {start: i for i, start in enumerate(STARTS)},
-        _marshalled([_roles(state) for state in states]),
     )
-    return _marshalled(parts)
+    return _marshalled(head) + b"".join(pieces)
 
 
 def _packed(

@@ -33,7 +33,9 @@ def builder(name: str) -> Callable[..., Any]:
 
 
 #: A change in what `harnpy.syntax.build` writes needs a new number.
-FORMAT = 10
+FORMAT = 11
+#: Bytes of an offset.
+_SIZE = 4
 _HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE_PATH = os.path.join(_HERE, "harn.table")
 #: Present in a source checkout only; an installed package has the table instead.
@@ -43,41 +45,59 @@ GRAMMAR_PATH = os.path.join(os.path.dirname(os.path.dirname(_HERE)), "grammar", 
 class Table:
     """``actions[state][kind]`` is the state to shift to, -1 - rule to reduce by, or 0 to accept.
 
-    States and rules are read when first needed, by `row` and `rule`: a program needs few of them, and reading
-    all costs a cold start more than parsing. A state's gotos are read with its row, which comes first: a
-    parser looks at the actions of every state that it enters.
+    ``data`` is a file's: its head, then states, rules, sets of tokens and the rules' names, each by itself.
+    They are read when first needed, by `row` and `rule`: a program needs few of them, and reading all costs a
+    cold start more than parsing. A state's gotos are read with its row, which comes first: a parser looks at
+    the actions of every state that it enters.
     """
 
-    def __init__(self, data: tuple[Any, ...]) -> None:
-        _, self._lookaheads, self._states, self._rules, units, starts, roles = data
-        self.actions: list[dict[str, int] | None] = [None] * len(self._states)
-        self.gotos: list[dict[str, int]] = [{}] * len(self._states)
-        self.rules: list[Rule | None] = [None] * len(self._rules)
+    def __init__(self, data: bytes) -> None:
+        self.key: bytes
+        self.starts: dict[str, int]
+        self.key, self._begins, states, rules, units, self.starts = marshal.loads(data)
+        self._pieces = memoryview(data)[len(data) - self._begin(-1) :]
+        self.actions: list[dict[str, int] | None] = [None] * states
+        self.gotos: list[dict[str, int]] = [{}] * states
+        self.rules: list[Rule | None] = [None] * rules
+        self._sets: dict[int, tuple[str, ...]] = {}
         #: The action of the first rule that only hands on its value; those of the others are below it.
         self.first_unit: int = -1 - units
-        self.starts: dict[str, int] = starts
-        self._roles = roles
         self._climbs: dict[tuple[int, int, str], int] = {}
 
     def row(self, state: int) -> dict[str, int]:
         found = self.actions[state]
         if found is None:
-            common, tokens, rest, self.gotos[state] = marshal.loads(self._states[state])
-            found = self.actions[state] = {**dict.fromkeys(self._lookaheads[tokens], common), **rest}
+            common, tokens, rest, self.gotos[state] = self._piece(state)
+            found = self.actions[state] = {**dict.fromkeys(self._tokens(tokens), common), **rest}
+        return found
+
+    def _tokens(self, number: int) -> tuple[str, ...]:
+        """Return one of the sets of tokens that rows refer to, many to the same."""
+        found = self._sets.get(number)
+        if found is None:
+            found = self._sets[number] = self._piece(len(self.actions) + len(self.rules) + number)
         return found
 
     def rule(self, number: int) -> Rule:
         found = self.rules[number]
         if found is None:
-            origin, size, name, picks = marshal.loads(self._rules[number])
+            origin, size, name, picks = self._piece(len(self.actions) + number)
             choose = None if picks is None else _chooser(picks)
             found = self.rules[number] = (origin, size, builder(name) if name else None, choose)
         return found
 
     def roles(self, state: int) -> tuple[str, ...]:
         """The rules in which an identifier may stand next in ``state``: for errors."""
-        roles: tuple[str, ...] = marshal.loads(self._roles)[state]
+        roles: tuple[str, ...] = self._piece(len(self._begins) // _SIZE - 2)[state]
         return roles
+
+    def _piece(self, number: int) -> Any:
+        return marshal.loads(self._pieces[self._begin(number) :])
+
+    def _begin(self, number: int) -> int:
+        """Return where a piece begins; of -1, where the last one ends."""
+        at = number * _SIZE
+        return int.from_bytes(self._begins[at : at + _SIZE or None], "little")
 
     def climb(self, below: int, state: int, kind: str) -> int:
         """Return where a chain of such rules leads from ``state``, which stands on ``below``.
@@ -153,24 +173,22 @@ def _load() -> Table:
     try:
         data = _read(TABLE_PATH)
     except FileNotFoundError:
-        data = (b"",)
-    return Table(data if data[0] == grammar_key(grammar) else _build(grammar))
+        return Table(_build(grammar))
+    return Table(data if marshal.loads(data)[0] == grammar_key(grammar) else _build(grammar))
 
 
-def _read(path: str) -> tuple[Any, ...]:
+def _read(path: str) -> bytes:
     with open(path, "rb") as file:
-        data: tuple[Any, ...] = marshal.loads(file.read())
-    return data
+        return file.read()
 
 
-def _build(grammar: bytes) -> tuple[Any, ...]:
+def _build(grammar: bytes) -> bytes:
     from harnpy.syntax.build import build, save
 
     built = build(grammar, grammar_key(grammar))
-    data: tuple[Any, ...] = marshal.loads(built)
     try:
         save(built, TABLE_PATH)
     except OSError:
         # A read-only checkout works too, it only builds the table every time.
-        return data
-    return data
+        return built
+    return built

@@ -12,16 +12,23 @@ from harnpy.check.types.declared import substituted
 from harnpy.check.types.type_nodes import NIL, is_named, shown, union
 from harnpy.check.walk import undeclared_names
 from harnpy.check.walk.undeclared_names import foreign_type_hint
-from harnpy.formats.suggestions import STATIC_LIMIT, nearest, unknown_method
 from harnpy.syntax import ast, names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from harnpy.check.types.type_nodes import Type
     from harnpy.check.walk import Walk
     from harnpy.syntax.diagnostic import Fix
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that was probably meant."""
+    from harnpy.formats.suggestions import STATIC_LIMIT, nearest
+
+    return nearest(name, sorted(known), limit=STATIC_LIMIT)
+
 
 # Interpolated strings, dicts and structs. Spec: 03 §1.1, §8.1, §8.2.
 
@@ -53,7 +60,7 @@ def struct(walk: Walk, node: ast.StructLit) -> None:
     for name, entry in given.items():
         if name not in known:
             text = f"Unknown field '{name}' in struct '{node.name}'"
-            near = nearest(name, sorted(known), limit=STATIC_LIMIT)
+            near = _nearest(name, known)
             help = f"did you mean `{near}`?" if near else None
             fix = renamed_key(entry, near) if near else None
             walk.findings.warn("unknown-struct-field", entry, text, help=help, places=places, fix=fix)
@@ -87,7 +94,7 @@ def _unknown_struct(walk: Walk, node: ast.StructLit) -> None:
     environment = walk.environment
     if not environment.complete or node.name in environment.structs_anywhere:
         return
-    near = nearest(node.name, sorted(walk.types.declared.structs), limit=STATIC_LIMIT)
+    near = _nearest(node.name, walk.types.declared.structs)
     text = f"unknown struct type `{node.name}`"
     if near is None:
         help = f"declare `struct {node.name} {{ ... }}` before constructing it"
@@ -370,6 +377,8 @@ def _refusal(walk: Walk, type: Type, node: ast.MethodCall) -> str | None:
         own = [field.name for field in type.fields]
     if node.name in own or node.name in environment.knowledge.methods(kind):
         return None
+    from harnpy.formats.suggestions import unknown_method
+
     return unknown_method(
         kind,
         node.name,
@@ -429,7 +438,7 @@ def _unknown_property(walk: Walk, node: ast.Member, kind: str) -> None:
         return
     from harnpy.syntax.habits import property_for
 
-    near = nearest(node.name, sorted(properties), limit=STATIC_LIMIT)
+    near = _nearest(node.name, properties)
     elsewhere = property_for(node.name)
     if elsewhere in properties:
         near = elsewhere

@@ -7,7 +7,6 @@ it: what a function reads may be declared by the time it is called.
 from __future__ import annotations
 
 from harnpy.check.findings import declared_here, respelled
-from harnpy.formats.suggestions import STATIC_LIMIT, nearest, nearest_at_run_time
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
@@ -27,6 +26,7 @@ def name(walk: Walk, node: ast.Name) -> None:
     if absence:
         _report(walk, node, node.name, f"{text} ({absence})", None)
         return
+    from harnpy.formats.suggestions import nearest_at_run_time
     from harnpy.syntax.habits import giver_of, name_for
 
     giver = giver_of(node.name)
@@ -40,6 +40,8 @@ def name(walk: Walk, node: ast.Name) -> None:
 def assigned(walk: Walk, node: ast.Name) -> None:
     """Refuse an assignment to a name that nothing binds (02 §8)."""
     if is_missing(walk, node.name) and node.name != "_":
+        from harnpy.formats.suggestions import nearest_at_run_time
+
         hint = nearest_at_run_time(node.name, _seen(walk)) or f"var {node.name} = …"
         text = f"Undefined variable: {node.name} (did you mean `{hint}`?)"
         _report(walk, node, node.name, text, hint)
@@ -77,6 +79,7 @@ def called(walk: Walk, node: ast.Call) -> None:
         how = f'write `import {{ {node.name} }} from "{module}"` above all else'
         walk.reported.error("undefined-call", node, text, help=how)
         return
+    from harnpy.formats.suggestions import STATIC_LIMIT, nearest
     from harnpy.syntax.habits import name_for
 
     hint = name_for(node.name) or nearest(node.name, _callable(walk), limit=STATIC_LIMIT)
