@@ -58,3 +58,23 @@ def test_the_typed_program_that_embeds_runs() -> None:
 def test_the_typed_program_of_sessions_runs() -> None:
     said = ["hi", "You said: hi"]
     assert sessions.main() == ["It comes tomorrow.", "You said: hi", said, True, 1, True, True]
+
+
+def test_a_runtime_that_is_ready_has_loaded_no_asyncio_and_no_other_store() -> None:
+    code = (
+        "import sys; before = {*sys.modules}; from harnpy.session import SessionRuntime;"
+        "SessionRuntime('memory:').create(); print(*{*sys.modules} - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    unused = "asyncio concurrent.futures hashlib harnpy.formats.secrets.masking harnpy.storage.jsonl.store"
+    assert not {*unused.split()} & {*done.stdout.split()}
+
+
+def test_a_name_of_the_session_package_loads_its_module() -> None:
+    code = (
+        "import sys; from harnpy import session;"
+        "loaded = [name for name in sys.modules if name.startswith('harnpy.s')];"
+        "session.EventDraft; print(loaded, 'harnpy.session.events' in sys.modules, 'Event' in dir(session))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "['harnpy.session'] True True\n"

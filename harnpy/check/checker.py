@@ -19,7 +19,7 @@ from harnpy.syntax.names import VISITS as BINDING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from harnpy.check.findings import Finding
     from harnpy.check.knowledge import Imported, Knowledge
@@ -67,19 +67,7 @@ VISITS = ast.NodeTable(
         ast.DictEntry: "calls.dict_entry",
     },
 )
-#: The left part of a node that leans to the left …
-LEFT: Mapping[type, str] = {
-    ast.Binary: "left",
-    ast.Unary: "operand",
-    ast.MethodCall: "object",
-    ast.Member: "object",
-    ast.Index: "object",
-    ast.Slice: "object",
-    ast.Propagate: "value",
-    ast.TryStar: "value",
-    ast.Pipe: "left",
-}
-#: … and what is done once that has been visited, if anything.
+#: What is done once the left part of a node has been visited.
 ABOVE = ast.NodeTable(
     "harnpy.check.walk",
     {
@@ -114,7 +102,7 @@ def check_item(item: ast.Node, environment: Environment) -> list[Finding]:
     """Return the findings in one of the items of ``environment``; nothing is remembered between calls."""
     if sys.getrecursionlimit() < FRAMES:
         sys.setrecursionlimit(FRAMES)
-    walk = Walk(environment, item, VISITS, LEFT, ABOVE)
+    walk = Walk(environment, item, VISITS, ABOVE)
     if isinstance(item, ast.Import):
         walk.agents.imported(item)
     walk.visit(item)

@@ -534,17 +534,15 @@ class _Objects(Walk):
     """The checker's walk, which notes of which struct an object is, or what a pattern takes apart."""
 
     def __init__(self, environment: Any, item: ast.Node) -> None:
-        visits: dict[type, Any] = {**VISITS, ast.Let: _let, ast.For: _for, ast.Match: _match}
-        super().__init__(environment, item, visits, {**ABOVE, ast.Member: _noting, ast.MethodCall: _noting})
+        visits = VISITS.with_entries({ast.Let: _let, ast.For: _for, ast.Match: _match})
+        above = ABOVE.with_entries({ast.Member: _note, ast.MethodCall: _note})
+        super().__init__(environment, item, visits, above)
         self.structs: dict[int, str] = {}
 
 
 def _note(walk: _Objects, node: Any, object: Type | None) -> None:
     if isinstance(object, ast.TypeName):
         walk.structs[id(node)] = object.name
-
-
-_noting = ("object", _note)
 
 
 def _let(walk: _Objects, node: ast.Let) -> object:

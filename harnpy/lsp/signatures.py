@@ -210,7 +210,7 @@ class _Types(Walk):
     """The checker's walk, which notes the types of variables."""
 
     def __init__(self, environment: Environment, item: ast.Node) -> None:
-        super().__init__(environment, item, {**VISITS, ast.Let: _let}, ABOVE)
+        super().__init__(environment, item, VISITS.with_entries({ast.Let: _let}), ABOVE)
         self.found: list[tuple[ast.Let, Type]] = []
 
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from harnpy.storage.leases import Check, Lease, Leases
-    from harnpy.storage.opening import StoreUrl
 
     Position = tuple[int, str]
 
@@ -424,7 +423,7 @@ class BaseStore:
 
     leases: Leases
     #: Where it is, as it was opened.
-    address: StoreUrl | str
+    address: object
     #: Nothing of it is seen by another process, or outlives this one.
     is_private = False
     has_raw_searches = False

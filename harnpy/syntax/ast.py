@@ -113,6 +113,10 @@ class NodeTable(dict):  # type: ignore[type-arg]
         self.package = package
         self.entries = entries
 
+    def with_entries(self, more: Mapping[type[Node], Any]) -> NodeTable:
+        """Return a table like this one in which other things are done with some classes."""
+        return NodeTable(self.package, {**self.entries, **more})
+
     def __missing__(self, kind: type[Node]) -> Any:
         entry = self.entries.get(kind)
         if type(entry) is str:

@@ -89,5 +89,5 @@ def test_no_module_of_builtins_is_loaded_to_know_a_name() -> None:
         "print([m for m in sys.modules if m.startswith(rooms)])\n"
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    loaded = ["catalog", "knowledge"]
+    loaded = ["catalog", "knowledge", "option_places"]
     assert said.strip() == str([f"harnpy.builtins.{name}" for name in loaded])

@@ -33,6 +33,15 @@ UNUSED = {
 }  # fmt: skip
 
 
+#: What is needed by no cold start of such a program; a library of Python's brings a dozen others along.
+UNUSED_COLD = {
+    "harnpy.check.walk.blocks", "harnpy.check.walk.declarations", "harnpy.check.walk.operators",
+    "harnpy.formats.secrets.forms", "harnpy.formats.suggestions", "harnpy.syntax.diagnostic",
+    "harnpy.vm.emit.functions", "harnpy.vm.emit.patterns", "harnpy.vm.emit.statements", "bisect",
+    "collections", "contextlib", "copy", "enum", "functools", "re", "typing",
+}  # fmt: skip
+
+
 def loaded_by_second_run(source: str, directory: Path) -> set[str]:
     program = directory / "program.harn"
     program.write_text(source)
@@ -63,6 +72,13 @@ def test_a_warm_start_loads_no_parser_compiler_or_domain(warm: set[str]) -> None
 def test_a_warm_start_loads_few_modules(warm: set[str]) -> None:
     ours = sorted(name for name in warm if name.split(".")[0] == "harnpy")
     assert len(ours) <= 30, ours
+
+
+def test_a_cold_start_loads_what_checks_and_writes_its_own_nodes(tmp_path: Path) -> None:
+    (tmp_path / "program.harn").write_text(HELLO)
+    loaded = loaded_by(tmp_path, "run", str(tmp_path / "program.harn"))
+    assert {"hello", "harnpy.check.checker", "harnpy.vm.emit.program"} <= loaded
+    assert not UNUSED_COLD & loaded
 
 
 def test_a_method_loads_no_tasks(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from harnpy.agent.rules.permissions import ApprovalLists
 from harnpy.agent.rules.policy import CapabilityPolicy
 from harnpy.builtins.judging.graph_arguments import EDGES, GRAPHS, NODES
 from harnpy.builtins.judging.tool_arguments import CONFIG, CONFIG_KEYS
-from harnpy.builtins.knowledge import places_of
+from harnpy.builtins.option_places import places_of
 from harnpy.builtins.options import TABLES, known_providers
 from harnpy.builtins.sessions.verbs import verb_of
 from harnpy.formats.options import Option

@@ -9,7 +9,7 @@ from functools import partial
 
 from harnpy.builtins.bridge.callables import callables_within
 from harnpy.builtins.judging.known_arguments import known, refusals, without_rest
-from harnpy.builtins.knowledge import places_of
+from harnpy.builtins.option_places import places_of
 from harnpy.builtins.options import TABLES, known_providers, others_than
 from harnpy.check.agents import REST
 from harnpy.check.knowledge import OPTION_TYPE, UNKNOWN_OPTION, UNKNOWN_PROVIDER, UNKNOWN_TIER, Problem

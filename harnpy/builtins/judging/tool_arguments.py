@@ -5,7 +5,7 @@ from __future__ import annotations
 from harnpy.agent.tool_registry import TOOLS, define_tool
 from harnpy.builtins.agents.agent_functions import takes_several
 from harnpy.builtins.judging.known_arguments import as_run, is_known, part_refused
-from harnpy.builtins.knowledge import places_of
+from harnpy.builtins.option_places import places_of
 from harnpy.check.agents import REST
 from harnpy.check.knowledge import TOOL_DEFINITION, TOOL_HANDLER, TOOL_PARAMETERS, Problem
 from harnpy.formats.suggestions import nearest, nearest_at_run_time

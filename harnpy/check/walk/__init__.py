@@ -34,6 +34,20 @@ if TYPE_CHECKING:
     Above = Callable[[Any, Any, Type | None], None]
 
 
+#: The left part of a node that leans to the left.
+_LEFT: Mapping[type, str] = {
+    ast.Binary: "left",
+    ast.Unary: "operand",
+    ast.MethodCall: "object",
+    ast.Member: "object",
+    ast.Index: "object",
+    ast.Slice: "object",
+    ast.Propagate: "value",
+    ast.TryStar: "value",
+    ast.Pipe: "left",
+}
+
+
 class Function:
     """The function around a place.
 
@@ -87,11 +101,9 @@ class Walk(Binder):
         environment: Environment,
         item: ast.Node,
         visits: ast.NodeTable,
-        left: Mapping[type, str],
         above: ast.NodeTable,
     ) -> None:
         super().__init__(visits)
-        self._left = left
         self._above = above
         self.enums = environment.enums_anywhere
         self.environment = environment
@@ -136,9 +148,7 @@ class Walk(Binder):
     def visit(self, node: ast.Node) -> object:
         """Judge ``node`` and all below it; return what is true if control certainly leaves the block."""
         chain = []
-        while (part := self._left.get(type(node))) is not None and not self.inference.begins(
-            node, self.scope
-        ):
+        while (part := _LEFT.get(type(node))) is not None and not self.inference.begins(node, self.scope):
             chain.append(node)
             node = getattr(node, part)
         visit: Visit | None = self._visits[type(node)]
