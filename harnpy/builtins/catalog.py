@@ -58,23 +58,35 @@ class _Table:
     """The names and signatures in the modules' text, and what modules declare, each read on first use."""
 
     state: str | None = None
-    modules: Mapping[str, str] | None = None
-    signatures: Mapping[str, str] | None = None
+    #: By the builtin's name its module, a blank, its signature: one text each loads in half the time of two.
+    entries: Mapping[str, str] | None = None
     declared: Final[dict[str, dict[str, Declaration]]] = {}
 
 
 def names() -> Mapping[str, str]:
     """Return the path of the module that declares each builtin, by the builtin's name."""
-    if _Table.modules is None:
-        _Table.modules, _Table.signatures = _load()
-    return _Table.modules
+    return {name: entry.partition(" ")[0] for name, entry in _entries().items()}
 
 
 def signatures() -> Mapping[str, str]:
     """Return the signature of each builtin as its module has it, by the builtin's name; imports no module."""
-    if _Table.signatures is None:
-        _Table.modules, _Table.signatures = _load()
-    return _Table.signatures
+    return {name: entry.partition(" ")[2] for name, entry in _entries().items()}
+
+
+def module_of(name: str) -> str:
+    """Return the path of the module that declares a builtin; "" for other names."""
+    return _entries().get(name, "").partition(" ")[0]
+
+
+def signature(name: str) -> str:
+    """Return the signature of a builtin, "" for other names; imports no module."""
+    return _entries().get(name, "").partition(" ")[2]
+
+
+def _entries() -> Mapping[str, str]:
+    if _Table.entries is None:
+        _Table.entries = _load()
+    return _Table.entries
 
 
 def fingerprint() -> str:
@@ -89,7 +101,7 @@ def find(name: str, module: str = "") -> Declaration | None:
 
     A caller that knows the module spares the index from being read.
     """
-    module = module or names().get(name, "")
+    module = module or module_of(name)
     if not module:
         return None
     return _declared(module).get(name)
@@ -99,7 +111,7 @@ def absence(name: str) -> str | None:
     """Return what to say of a builtin that the language has and harnpy has not; None for other names."""
     from harnpy.builtins.knowledge import absence
 
-    return absence(name, names())
+    return absence(name, _entries())
 
 
 def knowledge(table: BuiltinTable) -> Knowledge:
@@ -168,7 +180,9 @@ def global_value(name: str, bound: Callable[[str], Builtin]) -> Value:
         return CONSTANTS[name]
     prefix = name + "."
     return {
-        function.removeprefix(prefix): bound(function) for function in names() if function.startswith(prefix)
+        function.removeprefix(prefix): bound(function)
+        for function in _entries()
+        if function.startswith(prefix)
     }
 
 
@@ -188,29 +202,29 @@ def _declared(module: str) -> dict[str, Declaration]:
 def index(key: str = "") -> bytes:
     """Return the index as its file has it, with the ``key`` of the state that it was made from."""
     # Version 4 of the format is what every Python that may read it knows.
-    return marshal.dumps((key, *_index(_files(_DIRECTORY, _PACKAGE))), 4)
+    return marshal.dumps((key, _index(_files(_DIRECTORY, _PACKAGE))), 4)
 
 
-def _load() -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return the paths of the modules and the signatures, by the builtins' names."""
+def _load() -> Mapping[str, str]:
     key = "" if cache.is_installed() else fingerprint()
     try:
         with open(INDEX_PATH, "rb") as file:
-            known, modules, signatures = marshal.loads(file.read())
+            known, entries = marshal.loads(file.read())
         if not key or known == key:
-            return modules, signatures
-    except FileNotFoundError:
-        pass  # a new checkout
+            found: Mapping[str, str] = entries
+            return found
+    except (FileNotFoundError, ValueError):
+        pass  # a new checkout, or one whose index was made by other code
     from harnpy.syntax.build import save
 
     made = index(key)
-    _, modules, signatures = marshal.loads(made)
+    _, found = marshal.loads(made)
     try:
         save(made, INDEX_PATH)
     except OSError:
         # A read-only checkout works too, it only makes the index every time.
-        return modules, signatures
-    return modules, signatures
+        return found
+    return found
 
 
 def _files(directory: str, package: str) -> Iterator[tuple[str, str]]:
@@ -225,19 +239,19 @@ def _files(directory: str, package: str) -> Iterator[tuple[str, str]]:
             yield module, entry.path
 
 
-def _index(modules: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
+def _index(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
     from harnpy.vm.declare import name_of
 
     index: dict[str, str] = {}
-    signatures: dict[str, str] = {}
     for module, path in modules:
         with open(path, "rb") as file:
             for signature in _signatures_in(file.read()):
                 name = name_of(signature)
                 if name in index:
-                    raise ValueError(f"builtin `{name}` is declared in {index[name]} and in {module}")
-                index[name], signatures[name] = module, signature
-    return index, signatures
+                    first = index[name].partition(" ")[0]
+                    raise ValueError(f"builtin `{name}` is declared in {first} and in {module}")
+                index[name] = f"{module} {signature}"
+    return index
 
 
 def _signatures_in(text: bytes) -> Iterator[str]:

@@ -6,7 +6,6 @@ and the rest goes upward from there. So no chain recurses, and each of its links
 
 from __future__ import annotations
 
-from harnpy.check.narrowing import exits, facts_of
 from harnpy.check.scopes import Binding, Scope
 from harnpy.check.types import fitting, type_nodes
 from harnpy.check.types.declared import substituted
@@ -70,6 +69,8 @@ def block(inference: Inference, node: ast.Block, scope: Scope) -> Type | None:
 
     It is inferred around the block: names that are bound inside have no type.
     """
+    from harnpy.check.narrowing import exits
+
     if exits(node):
         return NEVER
     if not node.statements:
@@ -539,6 +540,8 @@ class Inference:
 
     def sides(self, cond: ast.Node, scope: Scope) -> tuple[Facts, Facts]:
         """Return what holds where ``cond`` is true, and where it is false."""
+        from harnpy.check.narrowing import facts_of
+
         return facts_of(cond, scope.type_of, self.schemas(scope), self.types)
 
     def schemas(self, scope: Scope) -> Callable[[ast.Node], Type | None]:

@@ -153,10 +153,10 @@ def after_if(sides: tuple[Facts, Facts], then_exits: bool, else_exits: bool) -> 
     return sides[1] if then_exits else sides[0]
 
 
-def expected_by(statement: ast.Node, schemas: Schemas) -> Facts:
-    """Return what holds after a statement `schema_expect(x, S)`: the value of x has the type of S."""
+def expected_by(statement: ast.Call, schemas: Schemas) -> Facts:
+    """Return what holds after a call of `schema_expect(x, S)`: the value of x has the type of S."""
     facts = Facts()
-    if isinstance(statement, ast.Call) and statement.name == "schema_expect" and len(statement.args) > 1:
+    if len(statement.args) > 1:
         subject, type = statement.args[0], schemas(statement.args[1])
         if isinstance(subject, ast.Name) and type is not None:
             facts.types[subject.name] = type

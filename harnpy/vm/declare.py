@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
         def names(self) -> Mapping[str, str]: ...
         def find(self, name: str, module: str = "") -> Declaration | None: ...
-        def signatures(self) -> Mapping[str, str]: ...
+        def module_of(self, name: str) -> str: ...
+        def signature(self, name: str) -> str: ...
         def absence(self, name: str) -> str | None: ...
         def knowledge(self, table: BuiltinTable) -> Knowledge: ...
         def fingerprint(self) -> str: ...
@@ -430,15 +431,15 @@ class BuiltinTable:
 
     def module_of(self, name: str) -> str:
         """Return the path of the module that declares the builtin ``name``; "" for the embedder's."""
-        return "" if name in self.registered else self.catalog.names()[name]
+        return "" if name in self.registered else self.catalog.module_of(name)
 
     def is_builtin(self, name: str) -> bool:
-        return name in self.registered or name in self.catalog.names()
+        return name in self.registered or bool(self.catalog.module_of(name))
 
     def signature(self, name: str) -> str:
         """Return the signature of the builtin ``name``, "" for other names; imports no module."""
         own = self.registered.get(name)
-        return self.catalog.signatures().get(name, "") if own is None else own.signature_text
+        return self.catalog.signature(name) if own is None else own.signature_text
 
     def absence(self, name: str) -> str | None:
         """Return what to say of a builtin that the language has and this table has not."""

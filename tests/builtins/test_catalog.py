@@ -186,8 +186,7 @@ def test_the_index_is_read_again_when_a_module_changes(
 
     def read() -> tuple[str, dict[str, str]]:
         monkeypatch.setattr(catalog._Table, "state", None)
-        monkeypatch.setattr(catalog._Table, "modules", None)
-        monkeypatch.setattr(catalog._Table, "signatures", None)
+        monkeypatch.setattr(catalog._Table, "entries", None)
         return catalog.fingerprint(), dict(catalog.names())
 
     module.write_text('\n@builtin("one() -> nil", family="io")\n')
@@ -210,16 +209,18 @@ def test_an_index_that_is_there_is_read_and_no_module(
     shipped = tmp_path / "builtins.index"
     monkeypatch.setattr(catalog, "INDEX_PATH", str(shipped))
     monkeypatch.setattr(catalog, "_index", None)
-    shipped.write_bytes(marshal.dumps((catalog.fingerprint(), {"one": "a.module"}, {"one": "one()"})))
-    assert catalog._load() == ({"one": "a.module"}, {"one": "one()"})
+    shipped.write_bytes(marshal.dumps((catalog.fingerprint(), {"one": "a.module one(a: int) -> nil"})))
+    monkeypatch.setattr(catalog._Table, "entries", None)
+    assert (catalog.module_of("one"), catalog.signature("one")) == ("a.module", "one(a: int) -> nil")
+    assert (catalog.module_of("two"), catalog.signature("two")) == ("", "")
     monkeypatch.setattr(catalog.cache, "is_installed", lambda: True)
-    shipped.write_bytes(marshal.dumps(("", {"two": "a.module"}, {"two": "two()"})))
-    assert catalog._load()[1] == {"two": "two()"}
+    shipped.write_bytes(marshal.dumps(("", {"two": "a.module two()"})))
+    assert catalog._load() == {"two": "a.module two()"}
 
 
 def test_the_index_that_is_built_is_the_one_that_is_read() -> None:
-    _, modules, signatures = marshal.loads(catalog.index())
-    assert (modules, signatures) == (catalog.names(), catalog.signatures())
+    _, entries = marshal.loads(catalog.index())
+    assert entries == catalog._load()
 
 
 def test_absent_builtins_are_those_of_the_specification_alone() -> None:

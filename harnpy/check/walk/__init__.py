@@ -11,7 +11,6 @@ from __future__ import annotations
 from harnpy.check.agents import Agents
 from harnpy.check.findings import Findings
 from harnpy.check.inference import Inference, annotated, certain
-from harnpy.check.narrowing import expected_by
 from harnpy.check.scopes import Binding, Scope
 from harnpy.check.types import type_nodes
 from harnpy.check.types.type_nodes import INT, is_named
@@ -188,7 +187,10 @@ class Walk(Binder):
                 self.findings.warn("unreachable-code", statement, "unreachable code")
                 break
             leaves = bool(self.visit(statement))
-            self.learn(expected_by(statement, self.inference.schemas(self.scope)))
+            if type(statement) is ast.Call and statement.name == "schema_expect":
+                from harnpy.check.narrowing import expected_by
+
+                self.learn(expected_by(statement, self.inference.schemas(self.scope)))
         self.inference.types = types
         return leaves
 
