@@ -7,9 +7,8 @@ and the rest goes upward from there. So no chain recurses, and each of its links
 from __future__ import annotations
 
 from harnpy.check.scopes import Binding, Scope
-from harnpy.check.types import fitting, type_nodes
+from harnpy.check.types import type_nodes
 from harnpy.check.types.declared import substituted
-from harnpy.check.types.signatures import certain_result_of, generic, result_of
 from harnpy.check.types.type_nodes import (
     ANY,
     BOOL,
@@ -130,6 +129,8 @@ def struct(inference: Inference, node: ast.StructLit, scope: Scope) -> Type:
             actual = inference.of(entry.value, scope) if wanted is not None else None
             if wanted is not None and actual is not None:
                 given.append((wanted, actual))
+    from harnpy.check.types import fitting
+
     return fitting.applied(inference.types, node.name, declared.type_params, given)
 
 
@@ -264,6 +265,8 @@ def _returned_by(inference: Inference, fn: ast.FnDecl, node: ast.Call, scope: Sc
     result = returned(inference, fn)
     if result is None or not fn.type_params:
         return result
+    from harnpy.check.types import fitting
+
     bound = bindings(inference, fn, node, scope)
     return fitting.settled(result, [param.name for param in fn.type_params], bound)
 
@@ -297,7 +300,11 @@ def bind_argument(
 ) -> tuple[str, Type, Type] | None:
     """Bind type parameters from one argument; a conflict, when one was bound otherwise before."""
     actual = argument(inference, expected, arg, scope)
-    return None if actual is None else fitting.bind(inference.types, names, expected, actual, bound)
+    if actual is None:
+        return None
+    from harnpy.check.types import fitting
+
+    return fitting.bind(inference.types, names, expected, actual, bound)
 
 
 def argument(inference: Inference, expected: Type, arg: ast.Node, scope: Scope) -> Type | None:
@@ -308,6 +315,8 @@ def argument(inference: Inference, expected: Type, arg: ast.Node, scope: Scope) 
 
 
 def _of_builtin(inference: Inference, node: ast.Call, scope: Scope) -> Type | None:
+    from harnpy.check.types.signatures import generic, result_of
+
     declared = inference.environment.knowledge.signature(node.name)
     signature = None if declared is None else generic(declared)
     if signature is None:
@@ -461,6 +470,8 @@ def _of_call(inference: Inference, node: ast.Call, scope: Scope) -> Type | None:
         return None
     if node.name in ("Ok", "Err"):
         return named("Result")
+    from harnpy.check.types.signatures import certain_result_of
+
     found = certain_result_of(environment.knowledge.signature(node.name))
     return found and annotated(inference, found)
 
@@ -536,6 +547,8 @@ class Inference:
             for param, arg in zip(params, args, strict=False)
             if param.type is not None and (actual := self.of(arg, scope)) is not None
         ]
+        from harnpy.check.types import fitting
+
         return fitting.applied(self.types, enum.name, enum.type_params, given)
 
     def sides(self, cond: ast.Node, scope: Scope) -> tuple[Facts, Facts]:

@@ -1,13 +1,13 @@
 """The algebra of types: `Types` knows the types of one file, and which of them fit each other.
 
 A type is a type node of the syntax; no type is None. What `Declared` holds decides. Answers that depend on
-the declarations alone are remembered here; the modules of this package ask for them. Spec: 03 §3, §4, §7.
+the declarations alone are remembered here; the modules of this package ask for them. What decides whether
+types fit loads for the first question. Spec: 03 §3, §4, §7.
 """
 
 from __future__ import annotations
 
 from harnpy.check.types.declared import Aliases, Declared, substituted
-from harnpy.check.types.fitting import Fitting, arguments, is_fresh, unsatisfied, variances
 from harnpy.check.types.type_nodes import ANY
 from harnpy.syntax import ast
 
@@ -41,13 +41,19 @@ class Types:
 
     def fits(self, actual: Type, expected: Type, params: Set[str] = _NONE) -> bool:
         """Return True if ``actual`` may flow into ``expected``; ``params``: the type parameters in scope."""
-        return actual is expected or Fitting(self, params).fits(actual, expected)
+        if actual is expected:
+            return True
+        from harnpy.check.types.fitting import Fitting
+
+        return Fitting(self, params).fits(actual, expected)
 
     def accepts(self, expected: Type, node: ast.Node, actual: Type, params: Set[str] = _NONE) -> bool:
         """Return True if the value of ``node``, of type ``actual``, may flow into ``expected``.
 
         What a literal holds is compared item by item: `[1]` fits `list<int | nil>`, a `list<int>` doesn't.
         """
+        from harnpy.check.types.fitting import Fitting, is_fresh
+
         return self.fits(actual, expected, params) or (
             is_fresh(node) and Fitting(self, params, fresh=True).fits(actual, expected)
         )
@@ -56,6 +62,8 @@ class Types:
         """The variance of each of ``count`` arguments of ``name``: `out`, `in`, or nothing for invariant."""
         known = self._variances.get((name, count))
         if known is None:
+            from harnpy.check.types.fitting import variances
+
             known = self._variances[name, count] = variances(self, name, count)
         return known
 
@@ -69,6 +77,8 @@ class Types:
         declared = self.declared.structs.get(type.name)
         if declared is None:
             return None
+        from harnpy.check.types.fitting import arguments
+
         bound = arguments(declared.type_params, type.args)
         fields = [
             ast.ShapeField(0, 0, field.name, field.optional, substituted(field.type or ANY, bound))
@@ -92,6 +102,8 @@ class Types:
         """Return why ``type`` does not satisfy an interface, in the words of 03 §7.1; None when it does."""
         key = (type, interface, tuple(args))
         if key not in self._satisfied:
+            from harnpy.check.types.fitting import unsatisfied
+
             # A method that returns its own interface asks again: it is assumed to hold.
             self._satisfied[key] = None
             self._satisfied[key] = unsatisfied(self, type, interface, key[2])

@@ -9,7 +9,6 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.declare import conversion, converts, most_arguments, needs_value
 from harnpy.vm.emit import Operand, joined, tuple_text
-from harnpy.vm.emit.expressions import enum_reference, list_text, read, sequence
 from harnpy.vm.emit.source_map import is_marked
 from harnpy.vm.resolve.names import TASK_CALLS, tail_target
 
@@ -48,6 +47,8 @@ def task_call(e: Emitter, node: ast.Call) -> str:
     """``await(t)`` and its like (05 §2)."""
     helper, most = _TASK_HELPERS[node.name]
     if has_spread(node.args):
+        from harnpy.vm.emit.expressions import sequence
+
         return e.mark(node, f"{helper}(*{sequence(e, node.args)}[:{most}])")
     return e.mark(node, f"{helper}({joined(at_most(e, most, e.operands(node.args)))})")
 
@@ -143,6 +144,8 @@ def unbound_call(e: Emitter, ref: Reference, args: list[Text]) -> str:
 
 
 def spread_call(e: Emitter, node: ast.Node, ref: Reference, args: Sequence[ast.Node]) -> str:
+    from harnpy.vm.emit.expressions import sequence
+
     given = e.settle(sequence(e, args))
     variable = ref.variable
     if ref.kind == "local" and variable and variable.known_fn:
@@ -160,6 +163,8 @@ def spread_call(e: Emitter, node: ast.Node, ref: Reference, args: Sequence[ast.N
 
 def builtin_call(e: Emitter, node: ast.Node, name: str, args: Sequence[ast.Node]) -> str:
     if has_spread(args):
+        from harnpy.vm.emit.expressions import sequence
+
         return e.mark(node, f"call_builtin({e.unit.builtin_value(name)}, {sequence(e, args)})")
     texts = e.operands(args)
     if name == "len" and len(texts) == 1:
@@ -206,6 +211,8 @@ def length(e: Emitter, node: ast.Node, arg: ast.Node, text: Text) -> str:
 
 
 def method_call(e: Emitter, node: ast.MethodCall, into: Operand | None) -> Text:
+    from harnpy.vm.emit.expressions import enum_reference, list_text, sequence
+
     if variant := enum_reference(e, node):
         fields = sequence(e, node.args)
         return f"EnumValue({variant[0]!r}, {variant[1]!r}, tuple({fields}))"
@@ -256,6 +263,8 @@ def pipe(e: Emitter, node: ast.Pipe, into: Operand | None) -> Text:
         ref = e.refs[id(node.right)]
         if ref.kind == "builtin":
             return builtin_call(e, node, ref.name, [node.left])
+        from harnpy.vm.emit.expressions import read
+
         value = e.atom(node.left)
         return e.mark(node, f"pipe({value}, {read(e, node.right, ref)}, {e.depth()})")
     left, right = e.operands([node.left, node.right])

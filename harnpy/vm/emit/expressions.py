@@ -50,6 +50,14 @@ def interpolation(e: Emitter, node: ast.Interp, into: Operand | None) -> Text:
     return 'f"' + "".join(pieces) + '"'
 
 
+def list_(e: Emitter, node: ast.List, into: Operand | None) -> Text:
+    return sequence(e, node.items)
+
+
+def dict_(e: Emitter, node: ast.Dict, into: Operand | None) -> Text:
+    return mapping(e, node.entries)
+
+
 def sequence(e: Emitter, items: Sequence[ast.Node]) -> str:
     """A list display; spread operands must be lists (02 §4.4)."""
     return list_text(items, e.operands(items))

@@ -10,7 +10,7 @@ from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
 from harnpy.syntax.names import lineage, script_order, setup_order
 from harnpy.vm import emit
-from harnpy.vm.emit import CONSTANT, NIL, SLOT, Operand, constant, expressions
+from harnpy.vm.emit import CONSTANT, NIL, SLOT, Operand, constant
 from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
 from harnpy.vm.emit.source_map import Line
 from harnpy.vm.resolve.names import CALLS, calls_out
@@ -155,8 +155,8 @@ _EXPRESSIONS = ast.NodeTable(
         ast.Nil: lambda e, node, into: NIL,
         ast.Duration: lambda e, node, into: f"Duration({node.ms})",
         ast.Interp: "expressions.interpolation",
-        ast.List: lambda e, node, into: expressions.sequence(e, node.items),
-        ast.Dict: lambda e, node, into: expressions.mapping(e, node.entries),
+        ast.List: "expressions.list_",
+        ast.Dict: "expressions.dict_",
         ast.StructLit: "expressions.struct",
         ast.Spread: "expressions.spread",
         ast.Name: "expressions.name",
