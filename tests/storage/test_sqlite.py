@@ -244,6 +244,29 @@ def test_appends_made_during_a_commit_share_the_next_one(sqlite: SqliteStore) ->
     assert {number: type(error) for number, error in failures.items()} == {2: VersionConflict, 3: CorruptLog}
 
 
+def test_whoever_comes_back_first_waits_for_those_who_shared_the_last_commit(
+    sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each group of appends would cost two commits: one of them alone, and one of all the others."""
+    commits = sqlite._commits
+    streams = [sqlite.stream("session", str(number), NOTES) for number in range(3)]
+    commits._size, commits._took = 3, 120.0
+    monkeypatch.setattr("harnpy.storage.sqlite.database._PATIENCE", 60.0)
+    threads = [threading.Thread(target=stream.append, args=(notes(1, "a"), 0)) for stream in streams]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (commits.count, [stream.refresh() for stream in streams]) == (1, [1, 1, 1])
+
+
+def test_it_does_not_wait_for_them_for_ever(sqlite: SqliteStore) -> None:
+    commits = sqlite._commits
+    commits._size, commits._took = 3, 0.001
+    sqlite.stream("session", "s", NOTES).append(notes(1, "a"), 0)
+    assert (commits.count, commits._size) == (1, 1)
+
+
 def test_the_index_may_be_deleted_damaged_or_of_another_store(file: Path, sqlite: SqliteStore) -> None:
     sqlite.stream("session", "s", NOTES).append(notes(1, "needle", "hay"), 0)
 
