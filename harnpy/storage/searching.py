@@ -61,9 +61,6 @@ def needle(terms: Sequence[str]) -> str:
     return max(parts, key=len, default="")[:_LONGEST]
 
 
-def may_hold(json: str, folded: str, needle: str) -> bool:
-    """Return whether a text in ``json``, ``folded`` that with its case folded, may hold what `needle` is of.
-
-    May be wrong in saying so, never in denying it.
-    """
-    return needle in folded or ("\\u" in json and _LETTER.search(json) is not None)
+def has_numbered_letters(json: str) -> bool:
+    """Return whether the JSON has letters written as numbers, so that it may hold any `needle`."""
+    return "\\u" in json and _LETTER.search(json) is not None

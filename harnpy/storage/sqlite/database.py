@@ -235,7 +235,7 @@ _OLDEST = (3, 37)
 _PAUSE = 0.01
 #: How long the log grows before it is copied back. Appends write the same pages again and again: a longer
 #: log has fewer of them copied, and makes the appends that wait for the copying rarer.
-_LOG_PAGES = 2000
+LOG_PAGES = 2000
 #: Bytes of a page of a new file. Fewer would hold one long reply and waste the rest: a fifth of the file.
 _PAGE = 8192
 
@@ -337,7 +337,7 @@ class Connections(OfProcess):
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {self._level}")
             connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
         except BaseException:
             connection.close()
             raise

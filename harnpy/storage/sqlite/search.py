@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from harnpy.storage.contract import Codec, Encoded, Hit, Row, Search
 from harnpy.storage.errors import StorageError, Unsupported
-from harnpy.storage.searching import holds, may_hold, needle, terms
+from harnpy.storage.searching import has_numbered_letters, holds, needle, terms
 from harnpy.storage.sqlite.database import MEMORY, SHIFT, Connections, is_busy
 from harnpy.storage.sqlite.records import Segment, append_of, segments, texts
 from harnpy.world.files import make_file
@@ -312,9 +312,8 @@ def _mentioning(db: Connection, codec: Codec, part: Segment, needle: str) -> Ite
         last = min(first + _AT_A_TIME - 1, part.last)
         between = {"first": base + first, "last": base + last, "pattern": pattern}
         for rid, data, rest in db.execute(_MENTIONING, between):
-            seq = rid - base
-            json = data + rest
-            if seq > done and may_hold(json, json.casefold(), needle):
+            seq, json = rid - base, data + rest
+            if seq > done and (needle in json.casefold() or has_numbered_letters(json)):
                 append = append_of(db, part, seq)
                 yield from texts(db, codec, append)
                 done = append.last
