@@ -19,8 +19,9 @@ from harnpy.session.events import Origin
 from harnpy.session.log import KIND as SESSIONS
 from harnpy.session.trajectory import KIND as EPISODES
 from harnpy.storage import Head, HeadQuery, Hit, StorageError, Store
-from harnpy.storage.contract import holds, mark, page, terms
+from harnpy.storage.contract import mark, page
 from harnpy.storage.copying import copy_streams, refuse_memory
+from harnpy.storage.searching import holds, terms
 from harnpy.world import World
 
 if TYPE_CHECKING:

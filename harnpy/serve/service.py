@@ -41,8 +41,9 @@ from harnpy.session.info import info_of
 from harnpy.session.log import KIND
 from harnpy.session.registers import DELETED
 from harnpy.session.runtime import SessionQuery, heads_of
-from harnpy.storage.contract import PAGE, HeadQuery, all_heads, mark, position, terms
+from harnpy.storage.contract import PAGE, HeadQuery, all_heads, mark, position
 from harnpy.storage.errors import StorageError
+from harnpy.storage.searching import terms
 from harnpy.workflow.engines.errors import RunNotFound
 from harnpy.world.ids import RealIds
 

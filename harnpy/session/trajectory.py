@@ -21,7 +21,7 @@ from harnpy.session.events import read_stamp
 from harnpy.session.prompt import entry_of
 from harnpy.session.rewind import active
 from harnpy.session.transfer.blocks import shape_of
-from harnpy.storage.contract import Row
+from harnpy.storage.contract import Encoded, Row
 from harnpy.storage.errors import VersionConflict
 from harnpy.world import World
 
@@ -419,8 +419,8 @@ class _StoredEpisode(NamedTuple):
     episode: Episode
 
 
-class EpisodeCodec:
-    """Episodes ↔ rows. The time of a row is that of the run's end."""
+class EpisodeCodec(Encoded):
+    """Episodes ↔ rows. The time of a row is that of the run's end. Their texts are made of several parts."""
 
     def encode(self, records: Sequence[_StoredEpisode]) -> list[Row]:
         return [self._row(seq, episode) for seq, episode in records]

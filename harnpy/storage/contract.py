@@ -11,20 +11,19 @@ of a kind brings a `Codec`, which turns its records into `Row`s and back. Every 
 * `branch` gives the new stream the old one's records, copying none; afterwards neither sees the other's.
 * An append under a lease that somebody else has taken since is refused.
 
-Calls block, may be made from any thread, and raise `StorageError`s and nothing else. Pages of heads, the
-words of a search and the record in place of an unreadable one are the same in all stores. Spec: 10 §C1, §C6.
+Calls block, may be made from any thread, and raise `StorageError`s and nothing else. Pages of heads and the
+record in place of an unreadable one are the same in all stores, and so is what a search means, in
+`searching`. Spec: 10 §C1, §C6.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from harnpy.faults import paced
 from harnpy.storage.errors import StorageError, Unsupported
 from harnpy.world.files import PRIVATE
 
@@ -599,39 +598,6 @@ def position(after: str) -> Position:
         return int(number), name
     except ValueError:
         raise StorageError(f"`{after}` is not where a page of a list ended") from None
-
-
-# What a search means, the same in all stores. Spec: 10 §C6.
-#
-# A query is words and ``"phrases"``; a text that holds all of them, whatever the case, is found.
-
-
-_TERM = re.compile(r'"([^"]*)"?|(\S+)')
-
-
-def terms(query: str) -> list[str]:
-    """Return the terms of ``query`` with their case folded. Raises `StorageError` when there are none."""
-    found = [phrase or word for phrase, word in paced(_TERM.findall(query))]
-    folded = [term.casefold() for term in paced(found) if term.strip()]
-    if not folded:
-        raise StorageError("a search needs at least one word to look for")
-    return folded
-
-
-def holds(text: str, wanted: list[str]) -> bool:
-    """Return whether ``text`` holds every one of the folded terms."""
-    folded = text.casefold()
-    return all(term in folded for term in wanted)
-
-
-def hits(search: Search, name: str, rows: Sequence[Row], texts: Sequence[str | None]) -> list[Hit]:
-    """Return the rows of a stream that ``search`` finds, by looking at every one."""
-    wanted, types = terms(search.query), search.types
-    return [
-        Hit(search.kind, name, row.seq, row.type, text)
-        for row, text in zip(rows, texts, strict=True)
-        if text is not None and (types is None or row.type in types) and holds(text, wanted)
-    ]
 
 
 # An append of which a part is written anew.

@@ -27,12 +27,12 @@ from harnpy.storage.contract import (
     Record,
     Row,
     Search,
-    hits,
     page,
 )
 from harnpy.storage.errors import StoreClosed, StreamExists, Unsupported, VersionConflict
 from harnpy.storage.leases import Lease, Machine, MemoryLeases
 from harnpy.storage.opening import StoreUrl
+from harnpy.storage.searching import hits
 
 # A list that only grows at its end, and branches at no cost.
 #

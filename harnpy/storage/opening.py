@@ -47,6 +47,8 @@ class StoreUrl(NamedTuple):
     group: bool = False
     #: Whether a database may be given what the user keeps for it: variables, password files, services, keys.
     ambient: bool = True
+    #: Whether a pooler sends the statements of a connection to any process of the server; None: we ask it.
+    pooler: bool | None = None
 
     @property
     def modes(self) -> tuple[int, int]:
@@ -153,6 +155,7 @@ _OPTIONS: dict[str, Callable[[str, str], Any]] = {
     "strict_ids": _flag,
     "group": _flag,
     "ambient": _flag,
+    "pooler": _flag,
 }
 
 

@@ -227,6 +227,20 @@ class TestOnEveryStore:
         assert found("' OR 1=1") == found('" OR') == found("NEAR(a b)") == found("*") == []
         assert texts(loaded("s", store)) == texts(session)
 
+    def test_a_long_text_is_found_in_each_event_that_has_it(self, store: Store) -> None:
+        """An append has it once, and its later events refer to the first."""
+        text = "The quick brown fox jumps over the lazy dog. " * 2
+        session = begun("s", store)
+        session.write(*[said(text)] * 3)
+        session.fork("t", at=3)
+
+        def found(**how: Any) -> list[tuple[str, int]]:
+            hits = store.search('"LAZY dog"', codec=SessionCodec(session.origin), **how)
+            return [(hit.name, hit.seq) for hit in hits]
+
+        assert found() == [("s", 2), ("s", 3), ("s", 4)]
+        assert found(name="t") == [("s", 2), ("s", 3)]
+
     def test_many_sessions_are_listed_page_by_page(self, store: Store) -> None:
         many = COUNT.guarantee_entries
         world = World()

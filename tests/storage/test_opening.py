@@ -14,9 +14,9 @@ from harnpy.storage.opening import parse_url
 
 def test_a_url_is_taken_apart() -> None:
     url = parse_url("sqlite:.harn/sessions.db?durability=relaxed&timeout=2.5&strict_ids=1")
-    assert tuple(url) == ("sqlite", ".harn/sessions.db", "relaxed", 2.5, True, False, True)
+    assert tuple(url) == ("sqlite", ".harn/sessions.db", "relaxed", 2.5, True, False, True, None)
     url = parse_url("postgres://u:p@h/db?sslmode=require&timeout=1")
-    assert tuple(url) == ("postgresql", "//u:p@h/db?sslmode=require", "full", 1.0, False, False, True)
+    assert tuple(url) == ("postgresql", "//u:p@h/db?sslmode=require", "full", 1.0, False, False, True, None)
 
 
 def test_a_password_is_never_shown() -> None:

@@ -63,7 +63,7 @@ def test_what_is_erased_is_in_no_page_of_the_files(file: Path, sqlite: SqliteSto
     for number in range(1, 40):
         stream.append(notes(number, f"the heron sleeps {number}" * 300), number - 1)
     sqlite.stream("session", "b", NOTES).append(notes(1, "x" * 9000), 0)
-    sqlite.search("heron", codec=NOTES)
+    sqlite.search("heron", codec=NOTES, raw=True)
     sqlite.delete("session", "a")
     sqlite._connections.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert holding() == ["store.db"]
@@ -245,11 +245,34 @@ def test_appends_made_during_a_commit_share_the_next_one(sqlite: SqliteStore) ->
     assert {number: type(error) for number, error in failures.items()} == {2: VersionConflict, 3: CorruptLog}
 
 
+def test_whoever_comes_back_first_waits_for_those_who_shared_the_last_commit(
+    sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each group of appends would cost two commits: one of them alone, and one of all the others."""
+    commits = sqlite._commits
+    streams = [sqlite.stream("session", str(number), NOTES) for number in range(3)]
+    commits._size, commits._took = 3, 120.0
+    monkeypatch.setattr("harnpy.storage.sqlite.database._PATIENCE", 60.0)
+    threads = [threading.Thread(target=stream.append, args=(notes(1, "a"), 0)) for stream in streams]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (commits.count, [stream.refresh() for stream in streams]) == (1, [1, 1, 1])
+
+
+def test_it_does_not_wait_for_them_for_ever(sqlite: SqliteStore) -> None:
+    commits = sqlite._commits
+    commits._size, commits._took = 3, 0.001
+    sqlite.stream("session", "s", NOTES).append(notes(1, "a"), 0)
+    assert (commits.count, commits._size) == (1, 1)
+
+
 def test_the_index_may_be_deleted_damaged_or_of_another_store(file: Path, sqlite: SqliteStore) -> None:
     sqlite.stream("session", "s", NOTES).append(notes(1, "needle", "hay"), 0)
 
     def found(store: SqliteStore) -> list[int]:
-        return [hit.seq for hit in store.search("needle", codec=NOTES)]
+        return [hit.seq for hit in store.search("needle", codec=NOTES, raw=True)]
 
     assert found(sqlite) == [1]
     index = Path(f"{file}-search")
@@ -268,6 +291,36 @@ def test_the_index_may_be_deleted_damaged_or_of_another_store(file: Path, sqlite
     sqlite.stream("session", "s", NOTES).append([Note(1, "hay", time=5), Note(2, "needle", time=6)], 0)
     assert found(sqlite) == [2]
     sqlite.close()
+
+
+def test_a_search_decodes_what_may_hold_its_words_and_needs_no_index(file: Path, sqlite: SqliteStore) -> None:
+    """Also the first one: most records are passed over by what SQLite sees in their JSON."""
+    stream = sqlite.stream("session", "s", NOTES)
+    stream.append(notes(1, *(f"some hay {number}" for number in range(999)), "One Needle, please"), 0)
+    stream.append(notes(1001, "hay"), 1000)
+    seen: list[int] = []
+
+    class Counting(Separate):
+        def texts(self, rows: Sequence[Row]) -> list[str | None]:
+            seen.extend(row.seq for row in rows)
+            return super().texts(rows)
+
+    for number in range(1002, 1010):
+        stream.append(notes(number, f"hay {number}"), number - 1)
+    stream.append(
+        notes(
+            1010,
+            "ein n\u00e9edle",
+        ),
+        1009,
+    )
+    stream.append(notes(1011, "a needle \u00fc"), 1010)
+    assert [hit.seq for hit in sqlite.search('"a needle"', codec=Counting())] == [1011]
+    assert seen == [1011]
+    seen.clear()
+    assert [hit.seq for hit in sqlite.search("needle", codec=Counting(), limit=9)] == [1000, 1011]
+    assert sorted({*seen}) == [*range(1, 1001), 1011]  # an append is looked at as a whole
+    assert not Path(f"{file}-search").exists()
 
 
 def test_a_raw_search_is_fts5_s_own_language(sqlite: SqliteStore) -> None:

@@ -17,6 +17,7 @@ from harnpy.storage.errors import (
     StreamExists,
     VersionConflict,
 )
+from harnpy.storage.searching import holds, terms
 from tests.counts import COUNT
 from tests.storage.conftest import Uptime
 from tests.storage.notes import CODED, NOTES, TOGETHER, Note, Notes, notes
@@ -436,6 +437,35 @@ class TestStores:
             found(' "" ')
         stream.append(notes(5, "deploy once more"), 4)
         assert found("deploy") == [("r", 1), ("s", 1), ("s", 5)]
+
+    def test_letters_of_all_kinds_are_found_in_any_case(self, store: Store) -> None:
+        texts = [
+            "Straße und STRASSE", "300 \N{KELVIN SIGN}elvin", "\N{LATIN SMALL LIGATURE FI}ne", "Привет, МИР",
+            "\N{LATIN SMALL LETTER LONG S}un", "北京 欢迎 你", "İstanbul",
+            "one\ntwo\tthree \x1b[0m four", 'C:\\users "me"',
+            "50% off_by_one", "\N{PILE OF POO}",
+        ]  # fmt: skip
+        store.stream("session", "s", NOTES).append(notes(1, *texts), 0)
+        queries = [
+            "strasse", "STRASSE und", "kelvin", "fine", "FIN", "привет мир", '"привет, мир"', "sun", "欢迎",
+            "北京 你", "istanbul", "stanbul", "two", "twothree", '"four"', "users", "off_by", "off by",
+            "0% off", "\N{PILE OF POO}", "users me", "\\users", '"300 kelvin"', "e", "ß", "i̇",
+        ]  # fmt: skip
+        for query in queries:
+            expected = [number for number, text in enumerate(texts, 1) if holds(text, terms(query))]
+            assert [hit.seq for hit in store.search(query, codec=NOTES)] == expected, query
+
+    def test_letters_written_as_numbers_are_found(self, store: Store) -> None:
+        """JSON may write any letter so."""
+
+        class Numbered(Notes):
+            def encode(self, records: Sequence[Note]) -> list[Row]:
+                return [
+                    row._replace(data=row.data.replace("n", "\\u006e")) for row in super().encode(records)
+                ]
+
+        store.stream("session", "s", Numbered()).append(notes(1, "a needle"), 0)
+        assert [hit.seq for hit in store.search("needle", codec=NOTES)] == [1]
 
     def test_a_shared_record_is_one_hit_of_the_stream_that_wrote_it(self, store: Store) -> None:
         source = store.stream("session", "s", NOTES)

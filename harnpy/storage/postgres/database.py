@@ -207,13 +207,16 @@ _STANDS_STILL = 5.0
 
 # A commit that waits does so also where the server's own setting is not to.
 _SET = """
-SELECT set_config('lock_timeout', %(timeout)s, true),
-  set_config('idle_in_transaction_session_timeout', %(still)s, true), set_config('synchronous_commit',
+SELECT set_config('lock_timeout', %(timeout)s, {local}),
+  set_config('idle_in_transaction_session_timeout', %(still)s, {local}), set_config('synchronous_commit',
   CASE WHEN %(waits)s THEN coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on')
-  ELSE 'off' END, true)
+  ELSE 'off' END, {local})
 """
+_SET_SESSION, _SET_TRANSACTION = _SET.format(local="false"), _SET.format(local="true")
 #: The same in a statement that is a transaction by itself. Whatever it locks must come ``FROM settings``.
-SETTINGS = f"settings AS MATERIALIZED ({_SET})"
+_SETTINGS = f"settings AS MATERIALIZED ({_SET_TRANSACTION})"
+#: In its place where the session has them: the planner leaves nothing of it.
+_NO_SETTINGS = "settings AS (SELECT 1)"
 
 #: What the server takes back by itself and asks us to try again.
 _AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
@@ -235,6 +238,7 @@ class Database(OfProcess):
     def __init__(self, url: StoreUrl, prepare: Callable[[Connection, str], object] = prepare) -> None:
         self.url = str(url)
         self.timeout = url.timeout
+        self._pooler = url.pooler
         #: How a transaction waits: for locks, and for the disk.
         self.settings = {
             "timeout": f"{max(1, round(url.timeout * 1000))}ms",
@@ -247,8 +251,11 @@ class Database(OfProcess):
         logger = logging.getLogger("psycopg.pool")
         if not logger.hasHandlers():
             logger.addHandler(logging.NullHandler())  # what it would print reaches the caller as an error
-        with self._reported(), self.connect() as connection:
-            prepare(connection, self.url)
+        try:
+            with self.connect() as connection:
+                prepare(connection, self.url)
+        except _FAILURES as error:
+            raise self._translated(error) from error
         #: Those of the processes that this one was forked off from: never closed here, which would tell the
         #: server that the other one has gone.
         self._inherited: list[ConnectionPool] = []
@@ -265,8 +272,10 @@ class Database(OfProcess):
         return ConnectionPool(
             self.conninfo,
             kwargs={"autocommit": True, "prepare_threshold": None},
-            configure=_prepare_statements,
-            min_size=1,
+            configure=self._configure,
+            # None in advance: while that was being made, the first caller would have another one made, and
+            # the two would be used in turns, which is slower than one process of the server by itself.
+            min_size=0,
             max_size=_CONNECTIONS,
             timeout=max(0.001, self.timeout),
             open=True,
@@ -276,6 +285,23 @@ class Database(OfProcess):
     def connect(self) -> Connection:
         """Return a connection of the caller's own, outside the pool. Raises psycopg's errors."""
         return psycopg.connect(self.conninfo, autocommit=True, prepare_threshold=None)
+
+    def _configure(self, connection: Connection) -> None:
+        """Have the server keep our settings, and plans for what is often asked, without a pooler in between.
+
+        A pooler sends a statement to any process, and that isn't the one that it has named as ours.
+        """
+        pooled = self._pooler
+        if pooled is None:
+            (answers,) = connection.execute("SELECT pg_backend_pid()").fetchone() or (None,)
+            pooled = answers != connection.info.backend_pid
+        if not pooled:
+            connection.execute(_SET_SESSION, self.settings)
+            connection.prepare_threshold = _OFTEN
+
+    def settings_of(self, connection: Connection) -> tuple[str, dict[str, Any]]:
+        """Return what a statement that is a transaction by itself begins with, and the values for it."""
+        return (_NO_SETTINGS, {}) if _has_session(connection) else (_SETTINGS, self.settings)
 
     def close(self) -> None:
         self.closed = True
@@ -311,8 +337,9 @@ class Database(OfProcess):
             sent = False
             try:
                 with connection.pipeline() if pipeline else nullcontext(), connection.transaction():
-                    waiting = self.settings if waits is None else {**self.settings, "waits": waits}
-                    connection.execute(_SET, waiting)
+                    if waits is not None or not _has_session(connection):
+                        waiting = self.settings if waits is None else {**self.settings, "waits": waits}
+                        connection.execute(_SET_TRANSACTION, waiting)
                     result = work(connection)
                     sent = True
             except psycopg.OperationalError as error:
@@ -324,7 +351,7 @@ class Database(OfProcess):
         return self._twice(attempt, made)
 
     def state(self, work: Callable[[Connection], T], *, made: Callable[[], T | None]) -> T:
-        """Run ``work``, whose first statement is a transaction by itself; what it writes sets `SETTINGS`.
+        """Run ``work``, whose first statement is a transaction by itself, with `settings_of` the connection.
 
         ``made`` as in `write`. The others may only read.
         """
@@ -340,7 +367,7 @@ class Database(OfProcess):
         return self._twice(attempt, made)
 
     def _twice(self, attempt: Callable[[Connection], T], made: Callable[[], T | None] | None) -> T:
-        with self._reported():
+        try:
             try:
                 return self._once(attempt)
             except (_Unknown, psycopg.OperationalError, _TAKEN_BACK) as error:
@@ -350,6 +377,8 @@ class Database(OfProcess):
                 self._connections().check()  # whatever broke this connection broke the idle ones, too
             result = made() if is_unsure and made is not None else None
             return self._again(attempt, made, is_unsure=is_unsure) if result is None else result
+        except _FAILURES as error:
+            raise self._translated(error) from (error.__cause__ if isinstance(error, _Unknown) else error)
 
     def _again(
         self, attempt: Callable[[Connection], T], made: Callable[[], T | None] | None, *, is_unsure: bool
@@ -366,8 +395,12 @@ class Database(OfProcess):
 
     def _once(self, attempt: Callable[[Connection], T]) -> T:
         self.check_open()
-        with self._connections().connection() as connection:
+        connections = self._connections()
+        connection = connections.getconn()
+        try:
             return attempt(connection)
+        finally:
+            connections.putconn(connection)
 
     def _connections(self) -> ConnectionPool:
         if self._pool is None:
@@ -375,27 +408,24 @@ class Database(OfProcess):
                 self._pool = self._pool or self._new_pool()
         return self._pool
 
-    @contextmanager
-    def _reported(self) -> Iterator[None]:
-        """Turn psycopg's errors into ours."""
-        try:
-            yield
-        except PoolTimeout as error:
-            raise self._no_connection() from error
-        except _Unknown as unknown:
-            raise StorageError(
+    def _translated(self, error: BaseException) -> StorageError:
+        """Return the error of the store that psycopg's ``error`` is."""
+        if isinstance(error, PoolTimeout):
+            return self._no_connection()
+        if isinstance(error, _Unknown):
+            return StorageError(
                 f"the connection to {self.url} broke during a commit, so nobody knows whether it was made:"
-                f" {self._reason(unknown.__cause__)}; look at what is there before trying again"
-            ) from unknown.__cause__
-        except errors.DiskFull as error:
-            raise StoreFull(self.url) from error
-        except (*_BUSY, *_AGAIN) as error:
-            raise StoreBusy(self.url, self.timeout) from error
-        except (psycopg.Error, UnicodeEncodeError) as error:
-            self.check_open()
-            if _is_lost(error):
-                raise StoreUnreachable(self.url, self._reason(error)) from error
-            raise StorageError(f"{self.url}: {self._reason(error)}") from error
+                f" {self._reason(error.__cause__)}; look at what is there before trying again"
+            )
+        if isinstance(error, errors.DiskFull):
+            return StoreFull(self.url)
+        if isinstance(error, (*_BUSY, *_AGAIN)):
+            return StoreBusy(self.url, self.timeout)
+        if self.closed:
+            return StoreClosed(self.url)
+        if _is_lost(error):
+            return StoreUnreachable(self.url, self._reason(error))
+        return StorageError(f"{self.url}: {self._reason(error)}")
 
     def _no_connection(self) -> StorageError:
         """Return why the pool has no connection: the server is gone, or all are in use."""
@@ -429,16 +459,17 @@ class Database(OfProcess):
         return shown(words) or type(error).__name__
 
 
-def _prepare_statements(connection: Connection) -> None:
-    """Have the server keep plans for what is often asked, unless a pooler is in between: it sends a statement
-    to any process, and that isn't the one that it has named as ours."""
-    (answers,) = connection.execute("SELECT pg_backend_pid()").fetchone() or (None,)
-    if answers == connection.info.backend_pid:
-        connection.prepare_threshold = _OFTEN
+def _has_session(connection: Connection) -> bool:
+    """Return whether one process of the server answers all statements of the connection."""
+    return connection.prepare_threshold is not None
 
 
 class _Unknown(Exception):
     """The connection broke after the commit was sent."""
+
+
+#: What is raised below, all that leaves as a `StorageError`.
+_FAILURES = (_Unknown, psycopg.Error, UnicodeEncodeError)
 
 
 def _may_try_again(error: BaseException) -> bool:

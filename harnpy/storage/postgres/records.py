@@ -6,7 +6,6 @@ was branched from. Numbers of records run on through the parts. Spec: 10 ยงC4, ย
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,19 +24,33 @@ if TYPE_CHECKING:
 #: How many rows are read at a time.
 _PAGE = 1000
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: Microseconds since 1970 as a time of the server. The driver would take longer to write out a `datetime`.
+MOMENT = "(timestamptz 'epoch' + {}::float8 * interval '1 microsecond')"
 COLUMNS = "sid, seq, type, time, turn, more, cost, tool_key, data, rest"
 _NAMES = ("seqs", "types", "times", "turns", "mores", "costs", "keys", "datas", "rests")
-_TYPES = ("bigint", "text", "timestamptz", "bigint", "integer", "float8", "bytea", "json", "json")
-#: Rows as parameters, those that `values_of` returns.
-ROWS = "unnest({})".format(
-    ", ".join(f"%({name})s::{type}[]" for name, type in zip(_NAMES, _TYPES, strict=True))
+_TYPES = ("bigint", "text", "bigint", "bigint", "integer", "float8", "bytea", "json", "json")
+_ROW = f"seqs, types, {MOMENT.format('times')}, turns, mores, costs, keys, datas, rests"
+
+
+def _given(values: str) -> str:
+    """Return the statement that writes rows to a stream that stands ``FROM place``."""
+    return f"""
+INSERT INTO harn.records ({COLUMNS})
+SELECT place.sid, {_ROW} FROM place, {values} AS given({", ".join(_NAMES)})
+"""
+
+
+#: Writes rows, the parameters that `values_of` returns.
+INSERT_ROWS = _given(
+    "unnest({})".format(", ".join(f"%({name})s::{type}[]" for name, type in zip(_NAMES, _TYPES, strict=True)))
 )
-#: The same for one row: an array's texts would be escaped.
-ROW = "(VALUES ({}))".format(
-    ", ".join(f"%({name})s::{type}" for name, type in zip(_NAMES, _TYPES, strict=True))
+#: The same for one row, those of `value_of`: an array's texts would be escaped.
+INSERT_ROW = _given(
+    "(VALUES ({}))".format(
+        ", ".join(f"%({name})s::{type}" for name, type in zip(_NAMES, _TYPES, strict=True))
+    )
 )
-_INSERT = f"INSERT INTO harn.records ({COLUMNS}) SELECT %(sid)s::bigint, * FROM {ROWS}"
+_INSERT = f"WITH place AS (SELECT %(sid)s::bigint AS sid) {INSERT_ROWS}"
 
 SHOWN = """r.sid, r.seq, r.type, (extract(epoch FROM r.time) * 1000000)::bigint,
   r.data::text, r.more, r.turn, r.cost, r.rest::text, r.tool_key"""
@@ -113,11 +126,6 @@ class Stored(NamedTuple):
         return self.sid, self.row.seq
 
 
-def moment(time: int) -> datetime:
-    """Return microseconds since 1970 as the driver takes them."""
-    return _EPOCH + timedelta(microseconds=time)
-
-
 def digest(key: str) -> bytes:
     """Return what is kept of a record's key."""
     return sha256(key.encode("utf-8", "surrogatepass")).digest()[:16]
@@ -141,7 +149,7 @@ def value_of(row: Row) -> dict[str, Any]:
 
 def _values(row: Row) -> tuple[Any, ...]:
     key = None if row.key is None else digest(row.key)
-    return row.seq, row.type, moment(row.time), row.turn, row.more, row.cost, key, row.data, row.rest
+    return row.seq, row.type, row.time, row.turn, row.more, row.cost, key, row.data, row.rest
 
 
 def parts(database: Database, kind: str, name: str) -> list[Part]:
@@ -316,11 +324,12 @@ _SOURCE = """
 SELECT sid, least(version, coalesce(%s, version)), dropped FROM harn.streams
 WHERE kind = %s AND name = %s AND deleted IS NULL FOR KEY SHARE
 """
-_BRANCH = """
+_BRANCH = f"""
 INSERT INTO harn.streams
   (kind, name, version, parent, fork_seq, dropped, created, updated, status, agent, head)
-VALUES (%(kind)s, %(name)s, %(version)s, %(parent)s, %(version)s, %(dropped)s, %(created)s, %(updated)s,
-  coalesce(%(status)s, ''), coalesce(%(agent)s, ''), coalesce(%(head)s::json, '{}'))
+VALUES (%(kind)s, %(name)s, %(version)s, %(parent)s, %(version)s, %(dropped)s, {MOMENT.format("%(time)s")},
+  {MOMENT.format("%(time)s")}, coalesce(%(status)s, ''), coalesce(%(agent)s, ''),
+  coalesce(%(head)s::json, '{{}}'))
 ON CONFLICT (kind, name) WHERE deleted IS NULL DO NOTHING RETURNING sid
 """
 #: Up to which record branches share a stream.
@@ -372,15 +381,13 @@ def branch(
         if found is None:
             raise StorageError(f"stream '{source}' has no branch: nobody has written it")
         parent, version, dropped = found
-        created = moment(first.time)
         values = {
             "kind": kind,
             "name": name,
             "version": version,
             "parent": parent,
             "dropped": dropped,
-            "created": created,
-            "updated": created,
+            "time": first.time,
             **head,
         }
         made = connection.execute(_BRANCH, values).fetchone()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from threading import Thread, current_thread
 from typing import Any, NamedTuple
 
@@ -42,9 +43,9 @@ from harnpy.storage.opening import StoreUrl
 from harnpy.storage.postgres import records, text_search
 from harnpy.storage.postgres import records as sharing
 from harnpy.storage.postgres import records as stored
-from harnpy.storage.postgres.database import SETTINGS, Database, Listener
+from harnpy.storage.postgres.database import Database, Listener
 from harnpy.storage.postgres.leases import PostgresLeases
-from harnpy.storage.postgres.records import moment
+from harnpy.storage.postgres.records import MOMENT
 
 # One stream on the server. Spec: 10 §C6.3.
 
@@ -58,39 +59,46 @@ WHERE key = %(key)s AND token = %(token)s AND owner = %(owner)s AND expires_at >
 _HOLDER = "SELECT owner FROM harn.leases WHERE key = %(key)s AND expires_at > '-infinity'"
 
 # An append is one statement, which is a transaction by itself. It takes its place in the stream, which locks
-# that against others; if it gets none, because of the version or the fence, it does nothing.
-_HELD = f"""
-WITH {SETTINGS}, held AS MATERIALIZED (
+# that against others; if it gets none, because of the version or the fence, it does nothing. What an append
+# doesn't have (a head, a fence) isn't in its statement: each value costs a microsecond and more.
+_HELD = """
+held AS MATERIALIZED (
   SELECT 1 FROM settings, harn.leases
   WHERE key = %(key)s AND token = %(token)s AND owner = %(owner)s AND expires_at > '-infinity'
   FOR SHARE OF leases),
 """
-_FIRST = """
+_IF_HELD = "AND EXISTS (SELECT 1 FROM held)"
+_NEWS = "pg_notify('harn', kind || ' ' || name || ' ' || version)"
+_FIRST = f"""
 place AS (
   INSERT INTO harn.streams (kind, name, version, created, updated, status, agent, head)
-  SELECT %(kind)s, %(name)s, %(length)s, %(created)s, %(time)s,
-    coalesce(%(status)s, ''), coalesce(%(agent)s, ''), coalesce(%(head)s::json, '{}')
-  FROM settings WHERE %(key)s::text IS NULL OR EXISTS (SELECT 1 FROM held)
-  ON CONFLICT (kind, name) WHERE deleted IS NULL DO NOTHING RETURNING sid),
+  SELECT %(kind)s, %(name)s, %(version)s, {MOMENT.format("%(created)s")},
+    {MOMENT.format("%(time)s")}, {{head}} FROM settings WHERE true {{held}}
+  ON CONFLICT (kind, name) WHERE deleted IS NULL DO NOTHING RETURNING sid, {_NEWS})
 """
+_FIRST_HEAD = "%(status)s, %(agent)s, %(head)s::json", "'', '', '{}'::json"
 # `updated` stays still for a second, so that its index does.
-_NEXT = """
+_NEXT = f"""
 place AS (
-  UPDATE harn.streams SET version = version + %(length)s,
-    updated = CASE WHEN %(time)s::timestamptz >= updated + interval '1 second' THEN %(time)s ELSE updated END,
-    status = coalesce(%(status)s, status), agent = coalesce(%(agent)s, agent),
-    head = coalesce(%(head)s::json, head)
+  UPDATE harn.streams SET version = %(version)s,
+    updated = CASE WHEN {MOMENT.format("%(time)s")} >= updated + interval '1 second'
+      THEN {MOMENT.format("%(time)s")} ELSE updated END{{head}}
   FROM settings
-  WHERE kind = %(kind)s AND name = %(name)s AND deleted IS NULL AND version = %(expected)s
-    AND (%(key)s::text IS NULL OR EXISTS (SELECT 1 FROM held)) RETURNING sid),
+  WHERE kind = %(kind)s AND name = %(name)s AND deleted IS NULL AND version = %(expected)s {{held}}
+  RETURNING sid, {_NEWS})
 """
-_WRITTEN, _WRITTEN_ONE = (
-    f"""
-written AS (INSERT INTO harn.records ({stored.COLUMNS}) SELECT place.sid, r.* FROM place, {rows} r)
-SELECT sid, pg_notify('harn', %(news)s) FROM place
-"""
-    for rows in (stored.ROWS, stored.ROW)
-)
+_NEXT_HEAD = ", status = %(status)s, agent = %(agent)s, head = %(head)s", ""
+#: What is written there: nothing, one row, or more.
+_WRITTEN = ("SELECT sid FROM place", stored.INSERT_ROW, stored.INSERT_ROWS)
+
+
+@cache
+def _statement(settings: str, is_first: bool, has_head: bool, has_fence: bool, rows: int) -> str:
+    """Return the statement of an append of so many rows, 2 for more than one. It finds as many rows as it
+    writes, or the stream, if there are none to write."""
+    place, heads = (_FIRST, _FIRST_HEAD) if is_first else (_NEXT, _NEXT_HEAD)
+    place = place.format(head=heads[not has_head], held=_IF_HELD if has_fence else "")
+    return f"WITH {settings}, {_HELD if has_fence else ''} {place} {_WRITTEN[rows]}"
 
 
 class PostgresStream(BaseStream):
@@ -175,26 +183,27 @@ class _Append(NamedTuple):
         self.database.state(self._write, made=self._was_made)
 
     def _write(self, connection: Connection) -> bool:
-        written = _WRITTEN_ONE if len(self.rows) == 1 else _WRITTEN
-        query = _HELD + (_NEXT if self.expected else _FIRST) + written
-        if connection.execute(query, self._values()).fetchone() is None:
+        settings, values = self.database.settings_of(connection)
+        rows, head, fence = self.rows, self.head, self.fence
+        query = _statement(
+            settings, not self.expected, head is not None, fence is not None, min(len(rows), 2)
+        )
+        if not connection.execute(query, {**values, **self._values()}).rowcount:
             raise self._refusal(connection)
         return True
 
     def _values(self) -> dict[str, Any]:
-        rows, fence = self.rows, self.fence
+        rows = self.rows
         return {
-            **self.database.settings,
-            **({"key": None, "token": None, "owner": None} if fence is None else _columns_of(fence)),
             "kind": self.kind,
             "name": self.name,
-            "length": len(rows),
             "expected": self.expected,
-            "created": stored.moment(rows[0].time) if rows else None,
-            "time": stored.moment(rows[-1].time) if rows else None,
-            **columns(self.head),
+            "version": self.expected + len(rows),
+            "created": rows[0].time if rows else None,
+            "time": rows[-1].time if rows else None,
+            **({} if self.fence is None else _columns_of(self.fence)),
+            **({} if self.head is None else columns(self.head)),
             **(stored.value_of(rows[0]) if len(rows) == 1 else stored.values_of(rows)),
-            "news": f"{self.kind} {self.name} {self.expected + len(rows)}",
         }
 
     def _refusal(self, connection: Connection) -> LeaseLost | VersionConflict:
@@ -374,9 +383,12 @@ AND (%(principal)s::text IS NULL OR coalesce(
   THEN s.head #>> '{metadata,principal}' END, %(principal)s) = %(principal)s)
 """
 _ORDERS = {"updated": "s.updated DESC, s.name", "created": "s.created DESC, s.name", "id": "s.name"}
+_BEHIND = f"""
+AND (s.{{0}} < {MOMENT.format("%(time)s")} OR s.{{0}} = {MOMENT.format("%(time)s")} AND s.name > %(name)s)
+"""
 _AFTER = {
-    "updated": "AND (s.updated < %(time)s OR s.updated = %(time)s AND s.name > %(name)s)",
-    "created": "AND (s.created < %(time)s OR s.created = %(time)s AND s.name > %(name)s)",
+    "updated": _BEHIND.format("updated"),
+    "created": _BEHIND.format("created"),
     "id": "AND s.name > %(name)s",
 }
 
@@ -438,7 +450,7 @@ class PostgresStore(BaseStore):
         if query.after is not None:
             after = _AFTER[query.order]
             number, wanted["name"] = position(query.after)
-            wanted["time"] = moment(-number)
+            wanted["time"] = -number
         statement = f"{_HEAD} {_FILTERS} {after} ORDER BY {order} LIMIT %(limit)s"
         rows = self._database.read(statement, wanted)
         items = [Head(*row) for row in rows[: query.limit]]

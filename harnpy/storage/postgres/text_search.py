@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.storage.contract import Codec, Hit, Search, terms
+from harnpy.storage.contract import Codec, Hit, Search
 from harnpy.storage.postgres import records
 from harnpy.storage.postgres.records import Part, Stored
+from harnpy.storage.searching import terms
 
 if TYPE_CHECKING:
     from psycopg import Connection

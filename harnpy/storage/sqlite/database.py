@@ -2,7 +2,8 @@
 
 Appends that are made while a commit is under way wait, and share the next one (*group commit*): with
 `synchronous=FULL` a commit costs as much as hundreds of rows. One of them leads: its thread writes them
-all, wakes the others, and has the first of those that came meanwhile lead next. Spec: 10 §C6.2, §C11.
+all, wakes the others, and has the first of those that came meanwhile lead next. It gives the others time
+to come back. Spec: 10 §C6.2, §C11.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from sqlite3 import Connection
 from threading import Condition, Lock, RLock
+from time import perf_counter
 from typing import TypeVar
 
 from harnpy.storage.errors import (
@@ -232,7 +234,7 @@ _OLDEST = (3, 37)
 _PAUSE = 0.01
 #: How long the log grows before it is copied back. Appends write the same pages again and again: a longer
 #: log has fewer of them copied, and makes the appends that wait for the copying rarer.
-_LOG_PAGES = 2000
+LOG_PAGES = 2000
 #: Bytes of a page of a new file. Fewer would hold one long reply and waste the rest: a fifth of the file.
 _PAGE = 8192
 
@@ -334,7 +336,7 @@ class Connections(OfProcess):
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {self._level}")
             connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
         except BaseException:
             connection.close()
             raise
@@ -441,6 +443,9 @@ class Connections(OfProcess):
 
 T = TypeVar("T")
 
+#: From how many seconds on a commit waits for the disk, and is worth being waited for; and how long at most.
+_DEAR, _PATIENCE = 0.0002, 0.005
+
 
 class Job:
     """A part of a transaction that others may share. ``error`` is why it wasn't done."""
@@ -478,6 +483,12 @@ class Commits(OfProcess):
         self._entry = Lock()
         self._led = False
         self._begun = False
+        #: How many jobs the last transaction had, and how many seconds its commit took.
+        self._size = 0
+        self._took = 0.0
+        #: How many jobs the leader waits for, 0 when it doesn't, and what it waits at.
+        self._wanted = 0
+        self._bell = Lock()
         #: Announces commits of this process, which ``count`` counts, to those who wait for some.
         self._changed = Condition()
         self._waiting = 0
@@ -489,6 +500,9 @@ class Commits(OfProcess):
             if self._led:
                 job.wake = Lock()
                 job.wake.acquire()
+                if self._wanted and len(self._queue) >= self._wanted:
+                    self._wanted = 0
+                    self._bell.release()
             self._led = True
         try:
             if job.wake is not None:
@@ -502,9 +516,26 @@ class Commits(OfProcess):
             raise job.error
 
     def _lead(self) -> None:
+        if self._size > 1 and self._took > _DEAR:
+            self._gather()
         with self._connections.lock:
             self._write_all()
         self._hand_on()
+
+    def _gather(self) -> None:
+        """Wait for as many as shared the last commit, but for no longer than half of what that took.
+
+        The first of them that came back would have a commit by itself, and all others would wait for it.
+        """
+        with self._entry:
+            if len(self._queue) >= self._size:
+                return
+            self._wanted, self._bell = self._size, Lock()
+            self._bell.acquire()
+        try:
+            self._bell.acquire(timeout=min(self._took / 2, _PATIENCE))
+        finally:
+            self._wanted = 0
 
     def _leave(self, job: Job) -> None:
         """Take a job out whose thread was interrupted; if it led, somebody else must."""
@@ -564,7 +595,9 @@ class Commits(OfProcess):
 
     def commit(self) -> None:
         """End the transaction."""
+        begin = perf_counter()
         self._connections.cursor.execute("COMMIT")
+        self._took = perf_counter() - begin
 
     def _write_all(self) -> None:
         """Write the jobs that wait, in one transaction, or one by one when one of them spoils it."""
@@ -603,6 +636,7 @@ class Commits(OfProcess):
             except StorageError as error:
                 job.error = error
         self.commit()
+        self._size = len(jobs)
 
     def _write_apart(self, jobs: Sequence[Job]) -> None:
         for job in jobs:

@@ -124,6 +124,12 @@ def append_end(db: Connection | Cursor, part: Segment) -> int:
     return part.last if end is None else int(end[0]) - base
 
 
+def append_of(db: Connection | Cursor, part: Segment, seq: int) -> Segment:
+    """Return what the part has of the append that wrote ``seq``."""
+    first = max(_append_start(db, part.sid << SHIFT, seq), part.first)
+    return Segment(part.sid, first, append_end(db, part._replace(first=seq)))
+
+
 def check_whole(rows: Sequence[Row], part: Segment, where: str, name: str) -> None:
     """Raise `CorruptLog` when some of the records are missing, but for dropped ones at the beginning."""
     if rows and rows[-1].seq == part.last and rows[-1].seq - rows[0].seq + 1 == len(rows):

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from threading import Thread, current_thread
 from typing import Any
@@ -31,6 +32,9 @@ from tests.storage.notes import NOTES, Note, Notes, notes
 from tests.storage.postgres.cutting import TO_CLIENT, TO_SERVER, Cutter, cutter, waiting
 
 Ask = Callable[..., list[tuple[Any, ...]]]
+
+#: The durabilities of stores that write at once.
+WAYS = ("relaxed", "full")
 
 
 @pytest.fixture
@@ -76,7 +80,7 @@ class TestBrokenConnections:
         ("way", "word"),
         [
             (TO_SERVER, "UPDATE harn.streams"),
-            (TO_CLIENT, "SELECT 1"),
+            (TO_CLIENT, "INSERT 0 "),
         ],
         ids=["before it is made", "after it was made"],
     )
@@ -93,7 +97,7 @@ class TestBrokenConnections:
         assert texts(store) == ["first", *new, "last"]
 
     @pytest.mark.parametrize(
-        ("way", "word"), [(TO_SERVER, "INSERT INTO harn.streams"), (TO_CLIENT, "SELECT 1")]
+        ("way", "word"), [(TO_SERVER, "INSERT INTO harn.streams"), (TO_CLIENT, "INSERT 0 ")]
     )
     def test_a_first_append_and_a_branch_are_made_once(
         self, cut: tuple[Store, Cutter], way: str, word: str
@@ -269,6 +273,47 @@ class TestStatements:
         assert self.prepared(store) == 0
         assert texts(store) == ["a"] * 30
         store.close()
+
+    def test_whoever_knows_says_whether_there_is_a_pooler(
+        self, postgres: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with closing(open_store(f"{postgres}&pooler=1")) as store:
+            assert self.prepared(store) == 0
+            store.delete("session", "s")
+        from psycopg import ConnectionInfo
+
+        monkeypatch.setattr(ConnectionInfo, "backend_pid", 1)
+        with closing(open_store(f"{postgres}&pooler=0")) as store:
+            assert self.prepared(store) > 0
+
+    @pytest.mark.parametrize("pooler", [0, 1])
+    def test_an_append_has_the_settings_of_its_store(self, postgres: str, ask: Ask, pooler: int) -> None:
+        """Also where no connection can keep them, and no other transaction of a pooled one has them then."""
+        open_store(postgres).close()
+        ask("CREATE TABLE harn.seen (waits text, locks text)")
+        ask("""
+            CREATE FUNCTION harn.look() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN INSERT INTO harn.seen VALUES (
+              current_setting('synchronous_commit'), current_setting('lock_timeout')); RETURN new; END $$;
+        """)
+        ask("CREATE TRIGGER look BEFORE INSERT ON harn.records FOR EACH ROW EXECUTE FUNCTION harn.look()")
+        stores = [open_store(f"{postgres}&pooler={pooler}&timeout=3&durability={way}") for way in WAYS]
+        for number, store in enumerate(stores):
+            store.stream("session", str(number), NOTES).append(notes(1, "a"), 0)
+            store.stream("session", str(number), NOTES).append(notes(2, "b"), 1)
+        assert ask("SELECT * FROM harn.seen") == [("off", "3s")] * 2 + [("on", "3s")] * 2
+        pooled: Any = stores[0]
+        assert pooled._database.read("SHOW lock_timeout") == [("0" if pooler else "3s",)]
+        for store in stores:
+            store.close()
+
+    def test_one_thread_uses_one_connection(self, postgres: str) -> None:
+        opened: Any = open_store(postgres)
+        with closing(opened) as store:
+            for number in range(4):
+                store.stream("session", "s", NOTES).append(notes(number + 1, "a"), number)
+            pids = {store._database.read("SELECT pg_backend_pid()")[0] for _ in range(4)}
+            assert len(pids) == 1
 
     def test_who_reads_first_appends_behind_what_he_read(self, store: Store) -> None:
         store.stream("session", "s", NOTES).append(notes(1, "a", "b"), 0)
