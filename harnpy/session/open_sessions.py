@@ -154,17 +154,28 @@ class OpenSession:
 
     __slots__ = ("child_ids", "closing", "end", "followers", "session", "sink", "subscribers", "turns")
 
+    #: Of the loops that drive a session on a store: its lane and its lease, which they share.
+    turns: dict[Follower, ExitStack]
+    child_ids: dict[str, None]  # ordered and unique
+    subscribers: list[Subscriber]
+    followers: list[Follower]
+
     def __init__(self, session: Session, sink: Sink | None) -> None:
         self.session = session
-        #: Of the loops that drive a session on a store: its lane and its lease, which they share.
-        self.turns: dict[Follower, ExitStack] = {}
         self.sink = sink
-        self.child_ids: dict[str, None] = {}  # ordered and unique
-        self.subscribers: list[Subscriber] = []
-        self.followers: list[Follower] = []
         self.closing = False
         #: What tells subscribers that it is closed, of a session whose log doesn't say it.
         self.end: Event | None = None
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Make what most sessions never need when it is first looked at."""
+            if name not in _MADE_LATE:
+                raise AttributeError(f"OpenSession has no {name}")
+            made = _MADE_LATE[name]()
+            setattr(self, name, made)
+            return made
 
     @property
     def view(self) -> View:
@@ -216,6 +227,9 @@ class OpenSession:
         turn = self.turns.pop(follower, None)
         if turn is not None:
             turn.close()
+
+
+_MADE_LATE: dict[str, type] = {"turns": dict, "child_ids": dict, "subscribers": list, "followers": list}
 
 
 # What is different for an open session that a store keeps. Spec: 10 §C9.
@@ -363,6 +377,7 @@ class Registry:
     def clear(self) -> None:
         """Forget all sessions without notifying anyone."""
         for id in self.ids():
+            self.by_id[id].session.look()
             self.store.delete(KIND, id)
             self.by_id[id].release_loops()
         self.by_id.clear()
@@ -495,6 +510,22 @@ class Registry:
         self.by_id[session.id] = opened
         return opened
 
+    def admit_fork(self, source: OpenSession, id: str) -> OpenSession | None:
+        """Add a fork of a session, which costs next to nothing until somebody looks at it.
+
+        Return None if it can't be had so: on a store, in the place of another session, or for an eviction.
+        """
+        by_id, session = self.by_id, source.session
+        count = len(by_id) - self._closing
+        if session.is_stored or id in by_id or count >= self._cap:
+            return None
+        if self._admission is not None:
+            self._admission(count + 1)
+        source.child_ids[id] = None
+        by_id.move_to_end(session.id)
+        fork = by_id[id] = OpenSession(session.fork_late(id, self.store), self._sink_for(id))
+        return fork
+
     def share_subscribers(self, session: Session, opened: OpenSession) -> None:
         """Have ``opened``, which stands for ``session`` elsewhere, serve its subscribers and its sink."""
         known = self.by_id.get(session.id)
@@ -540,6 +571,7 @@ class Registry:
         del self.by_id[id]
         opened.release_loops()
         self._settle_children(opened)
+        opened.session.look()
         self.store.delete(KIND, id)
         self.feedback.pop(id, None)
 

@@ -383,7 +383,8 @@ def _refuse_message(message: Any) -> NoReturn:
 
 def fork(registry: Registry, src: str, dst: str | None = None) -> str:
     """Copy a session's transcript under a new id. Return that id."""
-    not_blank("dst", dst)
+    if dst is not None:
+        not_blank("dst", dst)
     return _fork(registry, src, dst).session.id
 
 
@@ -423,10 +424,13 @@ def _fork(registry: Registry, src: str, dst: str | None) -> OpenSession:
     source = registry.find(src)
     if dst == src:
         raise InvalidArgument("`dst` must differ from `src`", src)
-    registry.touch(src)
     if dst is None:
         dst = registry.world.ids.new()
-    elif dst not in registry.by_id and is_stored(source.session) and source.session.has_neighbour(dst):
+    late = registry.admit_fork(source, dst)
+    if late is not None:
+        return late
+    registry.touch(src)
+    if dst not in registry.by_id and is_stored(source.session) and source.session.has_neighbour(dst):
         registry.get_or_open(dst, source.session.store)
     child, view = registry.by_id.get(dst), source.session.view
     if child is None:
