@@ -510,8 +510,8 @@ class Registry:
         self.by_id[session.id] = opened
         return opened
 
-    def admit_fork(self, source: OpenSession, id: str) -> OpenSession | None:
-        """Add a fork of a session, which costs next to nothing until somebody looks at it.
+    def admit_fork(self, source: OpenSession, id: str | None) -> OpenSession | None:
+        """Add a fork of a session, which costs next to nothing until somebody looks at it; None mints an id.
 
         Return None if it can't be had so: on a store, in the place of another session, or for an eviction.
         """
@@ -521,6 +521,8 @@ class Registry:
             return None
         if self._admission is not None:
             self._admission(count + 1)
+        if id is None:
+            id = self.world.ids.new()
         source.child_ids[id] = None
         by_id.move_to_end(session.id)
         fork = by_id[id] = OpenSession(session.fork_late(id, self.store), self._sink_for(id))

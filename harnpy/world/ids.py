@@ -27,7 +27,7 @@ class RealEntropy:
 
 #: How far ids may be ahead of a clock that was set back, in 4096ths of a millisecond: else they go back, too.
 _MOST_AHEAD = 4095
-#: The last 16 hexadecimal digits begin with 8, 9, a or b: with 8 at first, so that many can follow.
+#: The last two parts begin with 8, 9, a or b: with 8 at first, so that many can follow.
 _FIRST, _END = "8", "c"
 
 
@@ -44,12 +44,13 @@ class RealIds:
         ticks = (self._nanoseconds() << 12) // 1_000_000
         if 0 <= self._ticks - ticks < _MOST_AHEAD:
             ticks = self._ticks
-            tail = f"{int(self._tail, 16) + 1 + int.from_bytes(os.urandom(5)):x}"
+            following = int(self._tail.replace("-", ""), 16) + 1 + int.from_bytes(os.urandom(5))
+            tail = following.to_bytes(8).hex("-", 6)
         else:
             tail = _END
         if tail >= _END:
             ticks += ticks == self._ticks
-            tail = _FIRST + os.urandom(8).hex()[1:]
+            tail = _FIRST + os.urandom(8).hex("-", 6)[1:]
         self._ticks, self._tail = ticks, tail
         head = "%015x" % ticks  # noqa: UP031  # which is faster than a format
-        return f"{head[:8]}-{head[8:12]}-7{head[12:]}-{tail[:4]}-{tail[4:]}"
+        return f"{head[:8]}-{head[8:12]}-7{head[12:]}-{tail}"
