@@ -7,7 +7,7 @@ freed while its forks live on. Ids and times are computed when somebody asks for
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from msgspec import ValidationError, convert
 
@@ -16,7 +16,7 @@ from harnpy.session.errors import EventDecodeError, InvalidArgument
 from harnpy.world.clock import rfc3339_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from harnpy.world import World
 
@@ -290,7 +290,26 @@ class EventDraft:
             self.metadata = checked(self.metadata, "metadata")
 
 
-class Origin:
+class MadeLate:
+    """An object some of whose attributes most others never need: they are made when they are first looked at.
+
+    ``LATE`` has what makes each of them. In its class, such an attribute is a slot that nobody sets.
+    """
+
+    __slots__ = ()
+    LATE: ClassVar[Mapping[str, Callable[[], Any]]] = {}
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in self.LATE:
+                raise AttributeError(f"a {type(self).__name__} has no {name}")
+            made = self.LATE[name]()
+            setattr(self, name, made)
+            return made
+
+
+class Origin(MadeLate):
     """The session an event belongs to: what the event needs of it, without keeping all of it alive.
 
     ``parent`` is the origin of the session that this one was forked from, and ``shared`` how many events it
@@ -298,6 +317,8 @@ class Origin:
     """
 
     __slots__ = ("_copies", "depth", "find", "id", "parent", "shared", "world")
+    LATE: ClassVar = {"_copies": dict}
+    _copies: dict[int, Event]
 
     def __init__(self, id: str, world: World, parent: Origin | None = None, shared: int = 0) -> None:
         self.id = id
@@ -306,7 +327,6 @@ class Origin:
         self.shared = shared
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.find: Callable[[int], Event | None] = _nothing
-        self._copies: dict[int, Event] = {}
 
     def own(self, event: Event) -> Event:
         """Return an event of the stream as this session's: itself, or a copy with an id of its own."""

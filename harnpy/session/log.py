@@ -9,7 +9,6 @@ Most verbs are functions over a session, each in the room of its idea; the class
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
@@ -102,7 +101,7 @@ class Session:
         self.stream = stream
         self.version = stream.version
         self.view = View() if view is None else view
-        self.view.log = partial(stream.read, 0)
+        self.view.log = _Past(stream)
         self.moment = moment
         self.saves = Saves(origin.shared)
         self.resizing: Resizing | None = None
@@ -627,6 +626,34 @@ class _LateFork(Session):
         self._begin_fork(self.id, source, session.version, {})
 
 
+# Classes, as a closure takes several times their memory, and each session has one of both.
+
+
+class _Past:
+    """Returns the events of a stream up to a number."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def __call__(self, until: int) -> Iterator[Event]:
+        return self._stream.read(0, until)
+
+
+class _Finder:
+    """Finds an event of a stream, as long as that is there."""
+
+    __slots__ = ("_where",)
+
+    def __init__(self, where: Stream | ref[MemoryStream]) -> None:
+        self._where = where
+
+    def __call__(self, seq: int) -> Event | None:
+        stream = self._where() if isinstance(self._where, ref) else self._where
+        return None if stream is None or seq < 1 else next(stream.read(seq - 1, seq), None)
+
+
 def _is_plain(draft: EventDraft) -> bool:
     """Return whether there is nothing to look at in a draft for a session that isn't strict."""
     if draft.place is not None:
@@ -648,10 +675,4 @@ def _finder(stream: Stream) -> Callable[[int], Event | None]:
 
     It keeps no stream in memory alive: the events of a closed session would keep all the others.
     """
-    where = ref(stream) if isinstance(stream, MemoryStream) else (lambda: stream)
-
-    def find(seq: int) -> Event | None:
-        known = where()
-        return None if known is None or seq < 1 else next(known.read(seq - 1, seq), None)
-
-    return find
+    return _Finder(ref(stream) if isinstance(stream, MemoryStream) else stream)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os.path
 from collections import OrderedDict
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard
 
 from harnpy.formats.json import to_json
 from harnpy.session import events as kinds
 from harnpy.session.errors import InvalidArgument, SessionLeased, SessionNotFound
-from harnpy.session.events import Event
+from harnpy.session.events import Event, MadeLate
 from harnpy.session.log import KIND, Session
 from harnpy.session.registers import COMPLETED, can_become
 from harnpy.session.stores import Stores
@@ -149,10 +149,11 @@ class Follower(Protocol):
         """Somebody else compacted the session."""
 
 
-class OpenSession:
+class OpenSession(MadeLate):
     """A session that a registry has open, with what isn't in its log."""
 
     __slots__ = ("child_ids", "closing", "end", "followers", "session", "sink", "subscribers", "turns")
+    LATE: ClassVar = {"turns": dict, "child_ids": dict, "subscribers": list, "followers": list}
 
     #: Of the loops that drive a session on a store: its lane and its lease, which they share.
     turns: dict[Follower, ExitStack]
@@ -166,16 +167,6 @@ class OpenSession:
         self.closing = False
         #: What tells subscribers that it is closed, of a session whose log doesn't say it.
         self.end: Event | None = None
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Make what most sessions never need when it is first looked at."""
-            if name not in _MADE_LATE:
-                raise AttributeError(f"OpenSession has no {name}")
-            made = _MADE_LATE[name]()
-            setattr(self, name, made)
-            return made
 
     @property
     def view(self) -> View:
@@ -227,9 +218,6 @@ class OpenSession:
         turn = self.turns.pop(follower, None)
         if turn is not None:
             turn.close()
-
-
-_MADE_LATE: dict[str, type] = {"turns": dict, "child_ids": dict, "subscribers": list, "followers": list}
 
 
 # What is different for an open session that a store keeps. Spec: 10 §C9.

@@ -6,7 +6,7 @@ Spec: 10 §C4.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from harnpy.faults import Fault, shape_problem
 from harnpy.session import events as kinds
@@ -15,7 +15,7 @@ from harnpy.session.codec import SessionCodec
 from harnpy.session.cuts import Created, Cut
 from harnpy.session.drafting import check_fields
 from harnpy.session.errors import SessionConflict, SessionExists
-from harnpy.session.events import Event, EventDraft, Origin, micros
+from harnpy.session.events import Event, EventDraft, MadeLate, Origin, micros
 from harnpy.session.history import ANY
 from harnpy.session.info import FORK_SEQ, FORK_TIME, PARENT, SNAPSHOT, Digest, SessionInfo, info_of
 from harnpy.session.log import KIND, Session, why_forked
@@ -96,13 +96,18 @@ _SAID: Final = frozenset({kinds.MESSAGE_ADDED, kinds.CONTEXT_ADDED})
 _CUTS: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.LEAF_MOVED})
 
 
-class StoredSession(Session):
+_NO_BASIS = Basis()
+
+
+class StoredSession(Session, MadeLate):
     """A `Session` on a store.
 
     ``lease`` is that of the loops that drive it; appends are refused once somebody else has it.
     """
 
     __slots__ = ("_basis", "_cuts", "_digest", "_former", "_head", "_last", "_snapshot", "lease", "store")
+    LATE: ClassVar = {"_cuts": dict}
+    _cuts: dict[int, Event]  # by number: a cut has its window once a view has applied it
     is_stored = True
 
     def __init__(
@@ -111,12 +116,11 @@ class StoredSession(Session):
         self._attach(origin, stream, view, moment)
         self.store = store
         self.lease: Lease | None = None
-        self._cuts: dict[int, Event] = {}  # by number: a cut has its window once a view has applied it
         self._digest = Digest(origin.shared)
         self._head: dict[str, object] | None = None
         self._last: Event | None = None  # as this object has seen it: none of those before a fork
         #: What the next snapshot builds on.
-        self._basis = Basis()
+        self._basis = _NO_BASIS
         self._snapshot = 0  # the one that the view was made from
         self._former: View | None = None  # the same view, made of the log behind it
 
@@ -366,7 +370,11 @@ class StoredSession(Session):
         head = self.store.head(KIND, self.id)
         self.view, self.moment, self._last = View(), 0.0, None
         self.view.log = partial(self.stream.read, 0)
-        self.saves, self._digest, self._basis = Saves(self.origin.shared), Digest(self.origin.shared), Basis()
+        self.saves, self._digest, self._basis = (
+            Saves(self.origin.shared),
+            Digest(self.origin.shared),
+            _NO_BASIS,
+        )
         self._cuts, self._snapshot, self._former = {}, 0, None
         self._read(head)
 

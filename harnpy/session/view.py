@@ -5,9 +5,10 @@ The same events make the same `View`, whether applied one by one or all at once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from harnpy.session import events as kinds
+from harnpy.session.events import MadeLate
 from harnpy.session.lifecycle import TranscriptOrder, is_in_transcript
 from harnpy.session.prompt import FILES_LIMIT, Stable, entries
 from harnpy.session.registers import (
@@ -52,7 +53,7 @@ class SummaryCut(NamedTuple):
             cut = cut.before
 
 
-class View:
+class View(MadeLate):
     """A session as its log describes it.
 
     ``registers`` are by key, ``clients`` the records of the attached clients by id,
@@ -66,15 +67,24 @@ class View:
         "open_turns", "parent_id", "pins", "registers", "rewound", "sent", "transcript_order", "status",
         "summary_cut", "turns", "window"
     )  # fmt: skip
+    LATE: ClassVar = {
+        "clients": dict, "open_turns": dict, "registers": dict, "rewound": Rewound, "sent": dict,
+        "transcript_order": TranscriptOrder, "turns": AppendOnlyList,
+    }  # fmt: skip
+    clients: dict[str, dict[str, Any]]
+    open_turns: dict[int, Event]
+    registers: dict[str, Register]
+    rewound: Rewound
+    #: What the last requests sent, by the form of their messages.
+    sent: dict[Convert, Stable]
+    transcript_order: TranscriptOrder[Event]
+    #: Where each turn of the active branch began.
+    turns: AppendOnlyList[int]
 
     def __init__(self, window: Window | None = None) -> None:
         self.window = Window() if window is None else window
         #: Of the lifecycle, and of the last turn: the session's own, not those of what it was forked from.
         self.status, self.execution = ACTIVE, PENDING
-        self.open_turns: dict[int, Event] = {}
-        self.transcript_order: TranscriptOrder[Event] = TranscriptOrder()
-        self.registers: dict[str, Register] = {}
-        self.clients: dict[str, dict[str, Any]] = {}
         self.created = 0.0
         self.parent_id: str | None = None
         self.linked_at = 0
@@ -82,13 +92,8 @@ class View:
         self.cut_at = 0
         self.summary_cut: SummaryCut | None = None
         self.branched_at: int | None = None
-        #: Where each turn of the active branch began.
-        self.turns: AppendOnlyList[int] = AppendOnlyList()
         #: Positions of the messages that no cut takes out.
         self.pins: tuple[int, ...] = ()
-        self.rewound = Rewound()
-        #: What the last requests sent, by the form of their messages.
-        self.sent: dict[Convert, Stable] = {}
         #: Returns the events up to a number, for moves of the leaf.
         self.log: Past | None = None
 
@@ -369,6 +374,7 @@ _EFFECTS: dict[str, Callable[[View, Event], None]] = {
 
 #: A fact of an import's first event: how many saves the session had before, where it comes from.
 SAVES_BEFORE = "saves_before"
+_NO_TURNS: frozenset[int] = frozenset()
 
 
 class Saves:
@@ -380,20 +386,20 @@ class Saves:
         """``shared`` is how many events a fork has from its parent; it counts its own saves alone."""
         self.count = 1 if shared else 0
         self._read = shared  # the number of the last event taken into account
-        self._open: set[int] = set()
-        self._batch: set[int] = set()  # the turns of the append being read; 0 for none
+        self._open = _NO_TURNS
+        self._batch = _NO_TURNS  # the turns of the append being read; 0 for none
 
     def copy(self) -> Saves:
         """Return the same count, to go on from here on its own."""
         copy = Saves.__new__(Saves)
         copy.count, copy._read = self.count, self._read
-        copy._open, copy._batch = set(self._open), set(self._batch)
+        copy._open, copy._batch = self._open, self._batch
         return copy
 
     def resume(self, count: int, read: int, open_turns: Iterable[int]) -> None:
         """Go on behind event number ``read``, with what is known of the log up to there."""
         self.count, self._read = count, read
-        self._open = set(open_turns)
+        self._open = frozenset(open_turns) or _NO_TURNS
 
     def upto(self, stream: Stream) -> int:
         """Return the revision at the stream's end."""
@@ -409,10 +415,11 @@ class Saves:
             turn = 0 if event.turn is None else event.turn.seq
             if event.type == kinds.TURN_STARTED:
                 turn = event.seq
-                self._open.add(turn)
+                self._open |= {turn}
             elif event.type == kinds.TURN_COMPLETED:
-                self._open.discard(turn)
-            self._batch.add(turn)
+                self._open = self._open - {turn} or _NO_TURNS
+            if event.more or self._batch:
+                self._batch |= {turn}
             if not event.more:
-                self.count += not self._batch & self._open
-                self._batch.clear()
+                self.count += self._open.isdisjoint(self._batch or (turn,))
+                self._batch = _NO_TURNS

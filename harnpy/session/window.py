@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from harnpy.session.events import CONTEXT_ADDED, Summary
+from harnpy.session.events import CONTEXT_ADDED, MadeLate, Summary
 from harnpy.session.lifecycle import Pack, events_at, events_of, is_live, lifecycle_value, unpacked, values_of
 from harnpy.session.transcript import message_event, plain_message
 from harnpy.storage.memory import AppendOnlyList
@@ -103,7 +103,7 @@ def originals(entries: list[Event]) -> list[Event]:
     return unpacked(entries, lambda entry: entry.archived if isinstance(entry, Summary) else None)
 
 
-class Window:
+class Window(MadeLate):
     """A transcript's contents.
 
     ``entries`` are the events of the messages. ``notes`` are lifecycle events, each with the number of
@@ -118,6 +118,17 @@ class Window:
         "_columns", "_lists", "_live", "_totals", "notes", "assets", "contexts", "entries", "files", "floor",
         "groups", "live_before", "metadata", "past", "repeated", "state", "summary"
     )  # fmt: skip
+    LATE: ClassVar = {
+        "_columns": dict, "_live": lambda: (0, []), "_totals": dict, "assets": list,
+        "files": lambda: ([], []), "groups": Groups, "notes": AppendOnlyList,
+    }  # fmt: skip
+    _columns: dict[Callable[[Any], Any], list[Any]]
+    _live: tuple[int, list[dict[str, Any]]]
+    _totals: dict[Callable[[Any], int], tuple[int, int]]
+    assets: list[dict[str, Any]]
+    files: tuple[list[str], list[str]]
+    groups: Groups
+    notes: AppendOnlyList[PlacedNote]
 
     def __init__(
         self,
@@ -126,23 +137,18 @@ class Window:
         like: Window | None = None,
     ) -> None:
         self.entries: AppendOnlyList[Event] = AppendOnlyList() if entries is None else entries
-        self.notes: AppendOnlyList[PlacedNote] = AppendOnlyList() if notes is None else notes
-        self._columns: dict[Callable[[Any], Any], list[Any]] = {}
-        self._totals: dict[Callable[[Any], int], tuple[int, int]] = {}
+        if notes is not None:
+            self.notes = notes
         self._lists: tuple[tuple[int, int, int], list[Message], list[dict[str, Any]]] | None = None
-        self._live: tuple[int, list[dict[str, Any]]] = 0, []
         #: Whether there are some about live clients among the first lifecycle events, which are read late.
         self.live_before = False
         self.floor = self.repeated = 0
-        self.groups = Groups()
         self.contexts: tuple[tuple[int, Event], ...] = ()
         if like is None:
             self.past: Past | None = None
             self.summary: str | None = None
             self.metadata: Any = None
-            self.assets: list[dict[str, Any]] = []
             self.state: str | None = None
-            self.files: tuple[list[str], list[str]] = [], []
         else:
             self.past = like.past
             self.summary, self.metadata = like.summary, like.metadata
