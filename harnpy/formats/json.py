@@ -451,8 +451,12 @@ class _Runs:
             data = _ENCODER.encode(run)
         except UnicodeEncodeError:
             return None  # half of a surrogate pair, which is kept
-        if b"\\b" in data or b"\\f" in data or b"\x7f" in data or _CONTROL_BEYOND_ASCII.search(data):
+        if b"\x7f" in data or _CONTROL_BEYOND_ASCII.search(data):
             return None
+        if b"\\b" in data or b"\\f" in data:
+            escapes = data.replace(rb"\\", b"")  # what is left of a backslash begins an escape
+            if b"\\b" in escapes or b"\\f" in escapes:
+                return None
         if integral:
             if sum(map(data.count, _POINT_ZERO)) != integral:
                 return None  # a string has them, too

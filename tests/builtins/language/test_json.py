@@ -179,7 +179,23 @@ PARTS = (
     VALUES
     | st.floats()
     | st.sampled_from(
-        ["1.0,", "[2.0]", "C:\\b", "\b", "\f", "\x7f", "\x80", "\x9f", "\xa0", "\ud800", b"\0", 1e16, -1e-5]
+        [
+            "1.0,",
+            "[2.0]",
+            "C:\\b",
+            "\\\b",
+            "\\\\f",
+            "\b",
+            "\f",
+            "\x7f",
+            "\x80",
+            "\x9f",
+            "\xa0",
+            "\ud800",
+            b"\0",
+            1e16,
+            -1e-5,
+        ]
     )
     | st.builds(Set, st.lists(st.integers(), max_size=3))
     | st.builds(lambda fields: Struct("P", fields), st.fixed_dictionaries({"y": VALUES, "x": VALUES}))
