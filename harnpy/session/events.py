@@ -199,6 +199,25 @@ LIVE_CLIENTS = "live_clients"
 _NOTHING: dict[str, Any] = {}
 
 
+class MadeLate:
+    """An object some of whose attributes most others never need: they are made when they are first looked at.
+
+    ``LATE`` has what makes each of them. In its class, such an attribute is a slot that nobody sets.
+    """
+
+    __slots__ = ()
+    LATE: ClassVar[Mapping[str, Callable[[], Any]]] = {}
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in self.LATE:
+                raise AttributeError(f"a {type(self).__name__} has no {name}")
+            made = self.LATE[name]()
+            setattr(self, name, made)
+            return made
+
+
 class Payload:
     """A payload that refers to other events, by reference until somebody asks for ``data``."""
 
@@ -288,25 +307,6 @@ class EventDraft:
             self.data = checked(self.data)
         if self.metadata is not None:
             self.metadata = checked(self.metadata, "metadata")
-
-
-class MadeLate:
-    """An object some of whose attributes most others never need: they are made when they are first looked at.
-
-    ``LATE`` has what makes each of them. In its class, such an attribute is a slot that nobody sets.
-    """
-
-    __slots__ = ()
-    LATE: ClassVar[Mapping[str, Callable[[], Any]]] = {}
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name not in self.LATE:
-                raise AttributeError(f"a {type(self).__name__} has no {name}")
-            made = self.LATE[name]()
-            setattr(self, name, made)
-            return made
 
 
 class Origin(MadeLate):

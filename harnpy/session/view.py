@@ -393,7 +393,7 @@ class Saves:
         """Return the same count, to go on from here on its own."""
         copy = Saves.__new__(Saves)
         copy.count, copy._read = self.count, self._read
-        copy._open, copy._batch = self._open, self._batch
+        copy._open, copy._batch = self._open.copy(), self._batch.copy()
         return copy
 
     def resume(self, count: int, read: int, open_turns: Iterable[int]) -> None:
