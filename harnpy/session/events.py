@@ -7,7 +7,7 @@ freed while its forks live on. Ids and times are computed when somebody asks for
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import ValidationError, convert
 
@@ -16,7 +16,7 @@ from harnpy.session.errors import EventDecodeError, InvalidArgument
 from harnpy.world.clock import rfc3339_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from harnpy.world import World
 
@@ -199,25 +199,6 @@ LIVE_CLIENTS = "live_clients"
 _NOTHING: dict[str, Any] = {}
 
 
-class MadeLate:
-    """An object some of whose attributes most others never need: they are made when they are first looked at.
-
-    ``LATE`` has what makes each of them. In its class, such an attribute is a slot that nobody sets.
-    """
-
-    __slots__ = ()
-    LATE: ClassVar[Mapping[str, Callable[[], Any]]] = {}
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name not in self.LATE:
-                raise AttributeError(f"a {type(self).__name__} has no {name}")
-            made = self.LATE[name]()
-            setattr(self, name, made)
-            return made
-
-
 class Payload:
     """A payload that refers to other events, by reference until somebody asks for ``data``."""
 
@@ -309,7 +290,7 @@ class EventDraft:
             self.metadata = checked(self.metadata, "metadata")
 
 
-class Origin(MadeLate):
+class Origin:
     """The session an event belongs to: what the event needs of it, without keeping all of it alive.
 
     ``parent`` is the origin of the session that this one was forked from, and ``shared`` how many events it
@@ -317,8 +298,6 @@ class Origin(MadeLate):
     """
 
     __slots__ = ("_copies", "depth", "find", "id", "parent", "shared", "world")
-    LATE: ClassVar = {"_copies": dict}
-    _copies: dict[int, Event]
 
     def __init__(self, id: str, world: World, parent: Origin | None = None, shared: int = 0) -> None:
         self.id = id
@@ -327,6 +306,7 @@ class Origin(MadeLate):
         self.shared = shared
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.find: Callable[[int], Event | None] = _nothing
+        self._copies: dict[int, Event] | None = None
 
     def own(self, event: Event) -> Event:
         """Return an event of the stream as this session's: itself, or a copy with an id of its own."""
@@ -334,6 +314,8 @@ class Origin(MadeLate):
             return event
         if not event.is_logged:  # it has the number of the cut that holds it
             return event if event.foreign_id is not None else _Copy(self, event)
+        if self._copies is None:
+            self._copies = {}
         copy = self._copies.get(event.seq)
         if copy is None:
             copy = self._copies[event.seq] = _Copy(self, event)

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from contextlib import contextmanager, nullcontext
 from functools import wraps
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakValueDictionary, ref
 
 from harnpy.session.arguments import checked, session_id, validate_session_id
@@ -76,9 +76,6 @@ class LiveSession(StoredSession):
     __slots__ = (
         "__weakref__", "_answers", "_borrower", "_own_resizing", "config", "listeners", "table", "lock"
     )  # fmt: skip
-    LATE: ClassVar = {**StoredSession.LATE, "_answers": dict}
-    #: The answers that are being made, by the number of the event that began the turn.
-    _answers: dict[int, Answer]
 
     def __init__(
         self, origin: Origin, stream: Stream, store: Store, view: View | None = None, moment: float = 0
@@ -90,6 +87,8 @@ class LiveSession(StoredSession):
         #: That of the runtime that handed it out last, if one has.
         self.config: SessionConfig | None = None
         self._borrower: object = None
+        #: The answers that are being made, by the number of the event that began the turn.
+        self._answers: dict[int, Answer] = {}
         super().__init__(origin, stream, store, view, moment)
 
     @property

@@ -6,7 +6,7 @@ Spec: 10 §C4.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from harnpy.faults import Fault, shape_problem
 from harnpy.session import events as kinds
@@ -15,7 +15,7 @@ from harnpy.session.codec import SessionCodec
 from harnpy.session.cuts import Created, Cut
 from harnpy.session.drafting import check_fields
 from harnpy.session.errors import SessionConflict, SessionExists
-from harnpy.session.events import Event, EventDraft, MadeLate, Origin, micros
+from harnpy.session.events import Event, EventDraft, Origin, micros
 from harnpy.session.history import ANY
 from harnpy.session.info import FORK_SEQ, FORK_TIME, PARENT, SNAPSHOT, Digest, SessionInfo, info_of
 from harnpy.session.log import KIND, Session, why_forked
@@ -99,15 +99,13 @@ _CUTS: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, ki
 _NO_BASIS = Basis()
 
 
-class StoredSession(Session, MadeLate):
+class StoredSession(Session):
     """A `Session` on a store.
 
     ``lease`` is that of the loops that drive it; appends are refused once somebody else has it.
     """
 
     __slots__ = ("_basis", "_cuts", "_digest", "_former", "_head", "_last", "_snapshot", "lease", "store")
-    LATE: ClassVar = {"_cuts": dict}
-    _cuts: dict[int, Event]  # by number: a cut has its window once a view has applied it
     is_stored = True
 
     def __init__(
@@ -116,6 +114,7 @@ class StoredSession(Session, MadeLate):
         self._attach(origin, stream, view, moment)
         self.store = store
         self.lease: Lease | None = None
+        self._cuts: dict[int, Event] = {}  # by number: a cut has its window once a view has applied it
         self._digest = Digest(origin.shared)
         self._head: dict[str, object] | None = None
         self._last: Event | None = None  # as this object has seen it: none of those before a fork

@@ -5,10 +5,9 @@ The same events make the same `View`, whether applied one by one or all at once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.session import events as kinds
-from harnpy.session.events import MadeLate
 from harnpy.session.lifecycle import TranscriptOrder, is_in_transcript
 from harnpy.session.prompt import FILES_LIMIT, Stable, entries
 from harnpy.session.registers import (
@@ -24,11 +23,11 @@ from harnpy.session.registers import (
 from harnpy.session.rewind import ENDS_REDO, Rewound, pinned_entries
 from harnpy.session.rewind import REGISTER as PINS
 from harnpy.session.transcript import transcript
-from harnpy.session.window import Window, turn_of
+from harnpy.session.window import NOTHING, Window, turn_of
 from harnpy.storage.memory import AppendOnlyList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from harnpy.session.cuts import Created, Cut
     from harnpy.session.events import Event
@@ -53,7 +52,10 @@ class SummaryCut(NamedTuple):
             cut = cut.before
 
 
-class View(MadeLate):
+_NOT_REWOUND = Rewound()
+
+
+class View:
     """A session as its log describes it.
 
     ``registers`` are by key, ``clients`` the records of the attached clients by id,
@@ -65,26 +67,17 @@ class View(MadeLate):
     __slots__ = (
         "branched_at", "cleared_at", "clients", "created", "cut_at", "execution", "linked_at", "log",
         "open_turns", "parent_id", "pins", "registers", "rewound", "sent", "transcript_order", "status",
-        "summary_cut", "turns", "window"
+        "summary_cut", "_turns", "window"
     )  # fmt: skip
-    LATE: ClassVar = {
-        "clients": dict, "open_turns": dict, "registers": dict, "rewound": Rewound, "sent": dict,
-        "transcript_order": TranscriptOrder, "turns": AppendOnlyList,
-    }  # fmt: skip
-    clients: dict[str, dict[str, Any]]
-    open_turns: dict[int, Event]
-    registers: dict[str, Register]
-    rewound: Rewound
-    #: What the last requests sent, by the form of their messages.
-    sent: dict[Convert, Stable]
-    transcript_order: TranscriptOrder[Event]
-    #: Where each turn of the active branch began.
-    turns: AppendOnlyList[int]
 
     def __init__(self, window: Window | None = None) -> None:
         self.window = Window() if window is None else window
         #: Of the lifecycle, and of the last turn: the session's own, not those of what it was forked from.
         self.status, self.execution = ACTIVE, PENDING
+        self.open_turns: Mapping[int, Event] = NOTHING
+        self.transcript_order: TranscriptOrder[Event] = TranscriptOrder()
+        self.registers: dict[str, Register] = {}
+        self.clients: Mapping[str, dict[str, Any]] = NOTHING
         self.created = 0.0
         self.parent_id: str | None = None
         self.linked_at = 0
@@ -92,10 +85,25 @@ class View(MadeLate):
         self.cut_at = 0
         self.summary_cut: SummaryCut | None = None
         self.branched_at: int | None = None
+        self._turns: AppendOnlyList[int] | None = None
         #: Positions of the messages that no cut takes out.
         self.pins: tuple[int, ...] = ()
+        self.rewound = _NOT_REWOUND
+        #: What the last requests sent, by the form of their messages.
+        self.sent: Mapping[Convert, Stable] = NOTHING
         #: Returns the events up to a number, for moves of the leaf.
         self.log: Past | None = None
+
+    @property
+    def turns(self) -> AppendOnlyList[int]:
+        """Where each turn of the active branch began."""
+        if self._turns is None:
+            self._turns = AppendOnlyList()
+        return self._turns
+
+    @turns.setter
+    def turns(self, turns: AppendOnlyList[int]) -> None:
+        self._turns = turns
 
     def at(self, seq: int) -> View:
         """Return the view as it was right after event number ``seq``."""
@@ -117,8 +125,9 @@ class View(MadeLate):
         branch.summary_cut, branch.branched_at = self.summary_cut, self.branched_at
         branch.status, branch.execution = self.status, self.execution
         branch.transcript_order = self.transcript_order.branch()
-        branch.open_turns = dict(self.open_turns)
-        branch.turns, branch.pins, branch.rewound = self.turns.branch(), self.pins, self.rewound
+        branch.open_turns = self.open_turns
+        branch._turns = None if self._turns is None else self._turns.branch()
+        branch.pins, branch.rewound = self.pins, self.rewound
         return branch
 
     def extend(self, events: Sequence[Event]) -> None:
@@ -181,7 +190,8 @@ class View(MadeLate):
         """Return the messages of a request, each as ``convert`` makes it: pass the same one each time."""
         sent = self.sent.get(convert)
         if sent is None or not sent.grows_to(self):
-            sent = self.sent[convert] = Stable(self, convert, read_tools)
+            sent = Stable(self, convert, read_tools)
+            self.sent = {**self.sent, convert: sent}
         return sent
 
     def transcript(self, id: str) -> dict[str, Any]:
@@ -305,7 +315,7 @@ def _status(view: View, event: Event) -> None:
 def _turn_started(view: View, event: Event) -> None:
     if event.seq > view.linked_at:
         view.execution = IN_PROGRESS
-    view.open_turns[event.seq] = event
+    view.open_turns = {**view.open_turns, event.seq: event}
     view.window.floor = len(view.window.entries)
     view.window.state = "active"
     view.turns.append(event.seq)
@@ -319,7 +329,8 @@ def _step_started(view: View, event: Event) -> None:
 def _turn_completed(view: View, event: Event) -> None:
     view.window.groups.end(turn_of(event))
     if event.turn is not None:
-        view.open_turns.pop(event.turn.seq, None)
+        done = event.turn.seq
+        view.open_turns = {seq: turn for seq, turn in view.open_turns.items() if seq != done} or NOTHING
     if event.seq > view.linked_at:
         view.execution = execution_after(event.body)
     if "error" not in event.body:
