@@ -167,6 +167,7 @@ def copies(length: int, turn: int) -> dict[str, Callable[[], object]]:
     """What is timed on one session, in a store of its own."""
     store, messages = talk(length)
     store.snapshot_value("source")
+    store.world.ids.new()  # a world makes its source of ids when it is first asked
     ids = iter([f"{turn}-{n}" for n in range(FORKS)])
     gc.collect()
 

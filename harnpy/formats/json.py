@@ -6,8 +6,11 @@ import json
 import math
 import re
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, NoReturn
+
+from msgspec.json import Encoder
 
 from harnpy.faults import look, paced
 from harnpy.formats.display import display, joined
@@ -340,11 +343,126 @@ def _compact(value: Any, floats: Callable[[float], str]) -> str:
     if kind is not dict and kind is not list:
         value = _form(value)
     if kind is dict or isinstance(value, dict):
-        pieces = [f"{quote(key)}:{_compact(value[key], floats)}" for key in paced(sorted(value))]
-        return "{" + joined(value, ",", pieces) + "}"
+        if kind is dict and len(value) >= _MANY and floats is float_text:
+            return "{" + _Runs().of_dict(value) + "}"
+        return "{" + joined(value, ",", _entries(value, sorted(value), floats)) + "}"
     if kind is list or isinstance(value, list | tuple):
-        return "[" + joined(value, ",", [_compact(item, floats) for item in paced(value)]) + "]"
+        if kind is list and len(value) >= _MANY and floats is float_text:
+            return "[" + _Runs().of_list(value) + "]"
+        return "[" + joined(value, ",", _items(value, floats)) + "]"
     return _scalar(value, floats)
+
+
+def _entries(value: dict[str, Any], keys: list[str], floats: Callable[[float], str]) -> list[str]:
+    return [f"{quote(key)}:{_compact(value[key], floats)}" for key in paced(keys)]
+
+
+def _items(value: Sequence[Any], floats: Callable[[float], str]) -> list[str]:
+    return [_compact(item, floats) for item in paced(value)]
+
+
+# Most values are plain data, for which an encoder in C is thirty times as fast. It gets runs of a container's
+# parts, each so short that the looks between them are soon enough, and only where its text is ours as well.
+
+
+#: A container with fewer parts is written faster by itself.
+_MANY = 16
+#: As many parts of a container are a run …
+_RUN = 64
+#: … which may hold so many parts altogether, …
+_PARTS_OF_RUN = 4096
+#: … in so many levels: the encoder recurses in C.
+_LEVELS_OF_RUN = 32
+_ENCODER = Encoder(order="sorted")
+#: U+0080 to U+009F, which the encoder doesn't escape.
+_CONTROL_BEYOND_ASCII = re.compile(rb"\xc2[\x80-\x9f]")
+#: The end of an integral float and what follows it, and the latter alone.
+_POINT_ZERO = {b".0,": b",", b".0]": b"]", b".0}": b"}"}
+
+
+class _Runs:
+    """Writes a container in runs."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        #: The containers that are in runs, and how many there would be if none were there twice.
+        self._met: set[int] = set()
+        self._count = 0
+        self._is_plain = True
+
+    def of_list(self, value: list[Any]) -> str:
+        for at in range(0, len(value), _RUN):
+            run = value[at : at + _RUN]
+            if not self._write(run, run):
+                self._pieces += _items(run, float_text)
+        return self._joined(value)
+
+    def of_dict(self, value: dict[str, Any]) -> str:
+        names = sorted(value)
+        for at in range(0, len(names), _RUN):
+            keys = names[at : at + _RUN]
+            run = {key: value[key] for key in keys} if len(names) > _RUN else value
+            if not self._write(run, list(run.values())):
+                self._pieces += _entries(run, keys, float_text)
+        return self._joined(value)
+
+    def _joined(self, value: list[Any] | dict[str, Any]) -> str:
+        if self._is_plain and len(self._met) == self._count:
+            return ",".join(self._pieces)  # no part is there twice, so it has an end
+        return joined(value, ",", self._pieces)
+
+    def _write(self, run: list[Any] | dict[str, Any], level: list[Any]) -> bool:
+        """Write a run, without its brackets. Return False if the encoder would write another text.
+
+        ``level`` are the parts of the run.
+        """
+        text = self._encoded(run, level)
+        if text is None:
+            self._is_plain = False
+            return False
+        self._pieces.append(text)
+        return True
+
+    def _encoded(self, run: list[Any] | dict[str, Any], level: list[Any]) -> str | None:
+        parts, integral = len(level), 0
+        for _ in range(_LEVELS_OF_RUN):
+            kinds = set(map(type, level))
+            if not kinds <= _PLAIN:
+                return None
+            if float in kinds:
+                reals = [item for item in level if type(item) is float]
+                if [x for x in reals if not (1e-4 <= x < 1e16 or -1e16 < x <= -1e-4 or x == 0)]:
+                    return None  # one has an exponent, or isn't finite
+                integral += sum(map(float.is_integer, reals))
+            dicts = [item for item in level if type(item) is dict] if dict in kinds else []
+            lists = [item for item in level if type(item) is list] if list in kinds else []
+            parts += sum(map(len, dicts)) + sum(map(len, lists))
+            if parts > _PARTS_OF_RUN:
+                return None
+            self._met.update(map(id, dicts), map(id, lists))
+            self._count += len(dicts) + len(lists)
+            level = [*chain.from_iterable(map(dict.values, dicts)), *chain.from_iterable(lists)]
+            if not level:
+                break
+        else:
+            return None
+        look(parts)
+        try:
+            data = _ENCODER.encode(run)
+        except UnicodeEncodeError:
+            return None  # half of a surrogate pair, which is kept
+        if b"\x7f" in data or _CONTROL_BEYOND_ASCII.search(data):
+            return None
+        if b"\\b" in data or b"\\f" in data:
+            escapes = data.replace(rb"\\", b"")  # what is left of a backslash begins an escape
+            if b"\\b" in escapes or b"\\f" in escapes:
+                return None
+        if integral:
+            if sum(map(data.count, _POINT_ZERO)) != integral:
+                return None  # a string has them, too
+            for written, ours in _POINT_ZERO.items():
+                data = data.replace(written, ours)
+        return data[1:-1].decode()
 
 
 def _pretty(value: Any, floats: Callable[[float], str], margin: str) -> str:

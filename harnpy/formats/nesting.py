@@ -6,9 +6,10 @@ Spec: 02 §30, 04 §11.1, §11.5.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from typing import Any
 
-from harnpy.faults import TooLarge, look, paced
+from harnpy.faults import BATCH, TooLarge, look, paced
 
 Value = Any
 
@@ -50,8 +51,6 @@ _MOST_REPEATED = 16
 #: As many as any number of parts above.
 _ENDLESS = 1 << 63
 _EMPTY = frozenset((list, dict, tuple))
-#: Parts between two looks.
-_OFTEN = 8
 PLAIN = frozenset((int, str, float, bool, type(None)))
 
 
@@ -98,22 +97,29 @@ def refuse_endless(value: Value) -> None:
 
 def _is_tree(value: Value) -> bool:
     """Return whether no part of a value with parts is there twice: written out, it is as long as it is."""
-    parts, seen = [value], {id(value)}
-    for place, part in enumerate(parts):
-        inside = part.values() if type(part) is dict else _parts(part)
-        if not place % _OFTEN:
-            look(len(inside))
-        if PLAIN.issuperset(map(type, inside)):
-            continue
-        for item in inside:
-            kind = type(item)
-            if kind in PLAIN or (kind in _EMPTY and not item) or not _has_parts(item):
-                continue
-            if id(item) in seen:
+    level, seen = [value], {id(value)}
+    while level:
+        parts = chain.from_iterable(map(_inside, level))
+        level = []
+        while batch := [*islice(parts, BATCH)]:
+            look(len(batch))
+            inner = [part for part in batch if type(part) not in PLAIN and _is_filled(part)]
+            ids = set(map(id, inner))
+            if len(ids) < len(inner) or not seen.isdisjoint(ids):
                 return False
-            seen.add(id(item))
-            parts.append(item)
+            seen |= ids
+            level += inner
     return True
+
+
+def _inside(part: Value) -> Iterable[Any]:
+    return part.values() if type(part) is dict else _parts(part)
+
+
+def _is_filled(value: Value) -> bool:
+    """Return whether something other than plain data has parts."""
+    kind = type(value)
+    return bool(value) if kind in _EMPTY else hasattr(kind, "parts")
 
 
 def _has_parts(value: Value) -> bool:

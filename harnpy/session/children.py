@@ -242,7 +242,7 @@ class Runner:
         """Return the turn of the parent that this is inside. Raises `SessionBusy` in an atomic action."""
         if not self._turns.is_mine(parent.id):
             return None
-        for turn in reversed(parent.view.open_turns.values()):
+        for turn in reversed([*parent.view.open_turns.values()]):
             return turn
         raise SessionBusy(
             f"session '{parent.id}' is busy: an atomic action can't have children, a turn can", parent.id

@@ -6,6 +6,7 @@ A long text that one append holds twice is stored once.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from msgspec import DecodeError
@@ -260,7 +261,7 @@ class SessionCodec:
                 if turn is None:
                     turn = turns[owner, row.turn] = TurnRef(owner, row.turn)
             payload = restored_payload(row.type, value, owner)
-            event = Event(owner, row.seq, row.type, payload, row.time / MICROS, turn)
+            event = Event(owner, row.seq, intern(row.type), payload, row.time / MICROS, turn)
             rest = {} if row.rest is None else from_json(row.rest)
             event.supplement(
                 metadata=rest.get("metadata"),

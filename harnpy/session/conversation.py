@@ -233,7 +233,7 @@ def followed(registry: Registry, follower: Follower) -> Session | None:
 
 def is_alone(registry: Registry, follower: Follower) -> bool:
     """Return whether no other loop runs on the follower's session."""
-    return registry.by_id[follower.id].followers == [follower]
+    return registry.by_id[follower.id].followers == (follower,)
 
 
 def notify_cut(registry: Registry, follower: Follower) -> None:

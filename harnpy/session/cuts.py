@@ -522,6 +522,9 @@ class BranchSummary(Payload):
 AGENT_FACTS = ("agent_name", "agent_label", "definition")
 
 
+_NO_FACTS: dict[str, Any] = {}
+
+
 class Created(Payload):
     """Payload of ``session_created``. A fork names its parent and how many events it has from there.
 
@@ -539,7 +542,7 @@ class Created(Payload):
     ) -> None:
         self.parent = parent
         self.fork_seq = fork_seq
-        self.facts = facts or {}
+        self.facts = facts or _NO_FACTS
         self._point = point
 
     def data(self, event: Event) -> dict[str, Any]:
@@ -578,6 +581,8 @@ def restored_payload(type: str, data: Any, owner: Origin) -> Any:
 
 def _restored_creation(data: dict[str, Any], owner: Origin) -> Created:
     facts = {key: value for key, value in data.items() if key not in _LINEAGE}
+    if facts.get("depth") == owner.depth:
+        del facts["depth"]  # which is as it should be
     parent = data.get("parent_session_id")
     if parent is None:
         return Created(facts=facts)

@@ -306,7 +306,7 @@ class Origin:
         self.shared = shared
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.find: Callable[[int], Event | None] = _nothing
-        self._copies: dict[int, Event] = {}
+        self._copies: dict[int, Event] | None = None
 
     def own(self, event: Event) -> Event:
         """Return an event of the stream as this session's: itself, or a copy with an id of its own."""
@@ -314,6 +314,8 @@ class Origin:
             return event
         if not event.is_logged:  # it has the number of the cut that holds it
             return event if event.foreign_id is not None else _Copy(self, event)
+        if self._copies is None:
+            self._copies = {}
         copy = self._copies.get(event.seq)
         if copy is None:
             copy = self._copies[event.seq] = _Copy(self, event)

@@ -206,6 +206,8 @@ class SessionInfo(NamedTuple):
 class Digest:
     """The facts of one log, so far. ``shared`` is how many events a fork has from its parent."""
 
+    __slots__ = ("_facts", "_saves", "_shared")
+
     def __init__(self, shared: int = 0) -> None:
         self._shared = shared
         self._saves = Saves(shared)
@@ -271,7 +273,8 @@ class Digest:
 
     def rewound(self, execution: str) -> None:
         """Take into account that the leaf was moved to where the last turn had come to ``execution``."""
-        self._facts["execution"] = execution
+        if self._facts.get("execution", PENDING) != execution:
+            self._facts["execution"] = execution
 
     def add(self, events: Sequence[Event]) -> None:
         """Take the next events of the log into account."""
@@ -333,7 +336,9 @@ def info_of_log(origin: Origin, events: Sequence[Event], revision: int) -> Sessi
 
 def _created(facts: Dict, event: Event) -> None:
     data = event.stored()
-    facts.update({name: data[key] for key, name in _CREATED.items() if key in data})
+    for key, name in _CREATED.items():
+        if key in data and (name in facts or data[key] != _USUAL[name]):
+            facts[name] = data[key]
 
 
 def _status(facts: Dict, event: Event) -> None:

@@ -131,7 +131,7 @@ class TranscriptOrder(Generic[T]):
     __slots__ = ("_begun",)
 
     def __init__(self) -> None:
-        self._begun: list[tuple[str | None, T]] = []
+        self._begun: tuple[tuple[str | None, T], ...] = ()
 
     @property
     def is_waiting(self) -> bool:
@@ -140,18 +140,18 @@ class TranscriptOrder(Generic[T]):
 
     def branch(self) -> TranscriptOrder[T]:
         branch: TranscriptOrder[T] = TranscriptOrder()
-        branch._begun = list(self._begun)
+        branch._begun = self._begun
         return branch
 
     def add(self, type: str, payload: Any, item: T) -> list[T]:
         """Return what is shown from now on: ``item``, if it is shown, behind what waited for it."""
         if type == kinds.TOOL_STARTED and _is_parallel(payload):
-            self._begun.append((_call_id(payload), item))
+            self._begun = (*self._begun, (_call_id(payload), item))
             return []
         if type == kinds.TOOL_COMPLETED and self._begun:
             for at, (id, begun) in enumerate(self._begun):
                 if id == payload.get("id"):
-                    del self._begun[at]
+                    self._begun = self._begun[:at] + self._begun[at + 1 :]
                     return [begun, item]
         return [item] if is_in_transcript(type, payload) else []
 

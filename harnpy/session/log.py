@@ -9,7 +9,6 @@ Most verbs are functions over a session, each in the room of its idea; the class
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
@@ -46,6 +45,9 @@ if TYPE_CHECKING:
     from harnpy.session.watch import Observers
     from harnpy.storage.contract import Stream
 
+    #: The session that a fork begins with, the fork's store and first moment, and how it is resized.
+    Source = tuple["Session", MemoryStore, float, "Resizing | None"]
+
 T = TypeVar("T")
 
 #: What a store calls a stream of ours.
@@ -56,9 +58,13 @@ class Session:
     """One log. ``version`` is the number of its last event; ``view`` says what the log means."""
 
     __slots__ = (
-        "observers", "clock", "id", "moment", "origin", "reduction", "resizing", "saves", "stream", "strict",
-        "version", "view"
+        "observers", "clock", "id", "late", "moment", "origin", "reduction", "resizing", "saves", "source",
+        "stream", "strict", "version", "view"
     )  # fmt: skip
+    #: Its forks that nobody has looked at yet, by id; None: there are none.
+    late: dict[str, Session] | None
+    #: Of such a fork: what it will be made from.
+    source: Source | None
     #: Who listens; None: nobody ever did.
     observers: Observers | None
     #: None: it isn't saved anywhere.
@@ -86,6 +92,7 @@ class Session:
     def _attach(self, origin: Origin, stream: Stream, view: View | None = None, moment: float = 0) -> Self:
         """Become the session that ``stream`` is of. ``moment`` is that of its last event."""
         self.id = origin.id
+        self.late = self.source = None
         self.observers = None
         self.reduction: Reduction | None = None
         self.strict = False
@@ -94,7 +101,7 @@ class Session:
         self.stream = stream
         self.version = stream.version
         self.view = View() if view is None else view
-        self.view.log = partial(stream.read, 0)
+        self.view.log = _Past(stream)
         self.moment = moment
         self.saves = Saves(origin.shared)
         self.resizing: Resizing | None = None
@@ -127,22 +134,51 @@ class Session:
         lives in this one's. Raises `EventNotFound` for an ``at`` that isn't there, `SessionExists`.
         """
         id = self.origin.world.ids.new() if id is None else id
-        seq, why = self._fork_point(at), why_forked(label, reason)
-        origin = Origin(id, self.origin.world, self.origin, seq)
-        point: Event = next(self.stream.read(seq - 1, seq))
-        view = self.view.branch() if seq == self.version else self.view.at(seq)
-        created = Created(self.origin, seq, point, self.agent_facts() | why)
-        first = Event(origin, 1, kinds.SESSION_CREATED, created, self._now())
+        store = self._memory() if store is None else store
+        source = self, store, self._now(), self.resizing
+        fork = Session.__new__(Session)
+        return fork._begin_fork(id, source, self._fork_point(at), why_forked(label, reason))
+
+    def fork_late(self, id: str, store: MemoryStore) -> Session:
+        """Create a session with all of this one's past, under an id that ``store`` doesn't have.
+
+        It takes its share of the past when somebody looks at it, at the latest before this session changes.
+        """
+        fork = Session.__new__(Session)
+        fork.id, fork.source = id, (self, store, self._now(), self.resizing)
+        fork.__class__ = _LateFork
+        if self.late is None:
+            self.late = {}
+        self.late[id] = fork
+        return fork
+
+    def _begin_fork(self, id: str, source: Source, seq: int, why: dict[str, str]) -> Session:
+        """Become the fork ``id`` of the source at event number ``seq``."""
+        session, store, now, resizing = source
+        above = session.origin
+        origin = Origin(id, above.world, above, seq)
+        point: Event = next(session.stream.read(seq - 1, seq))
+        view = session.view.branch() if seq == session.version else session.view.at(seq)
+        created = Created(above, seq, point, session.agent_facts() | why)
+        first = Event(origin, 1, kinds.SESSION_CREATED, created, now)
         try:
-            stream = (self._memory() if store is None else store).branch(self.stream, id, first, until=seq)
+            stream = store.branch(session.stream, id, first, until=seq)
         except StreamExists as exists:
             raise SessionExists(id, 0) from exists
-        session = Session.__new__(Session)._attach(origin, stream, view, point.moment)
-        if self.saves is None:
-            session.saves = None
-        session.resizing = self.resizing
-        session.view.apply(first)
-        return session
+        self._attach(origin, stream, view, point.moment)
+        if session.saves is None:
+            self.saves = None
+        self.resizing = resizing
+        view.apply(first)
+        return self
+
+    def make_late_forks(self) -> None:
+        """Give the forks that nobody has looked at yet their share of the past."""
+        while self.late:
+            next(iter(self.late.values())).look()
+
+    def look(self) -> None:
+        """Have all of the session there, if it is a fork that nobody has looked at yet."""
 
     def agent_facts(self) -> dict[str, Any]:
         """Return what ``session_created`` says of the agent; its forks say the same."""
@@ -170,7 +206,7 @@ class Session:
 
     def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
         """Append one event that needs no check."""
-        if self.observers is not None or AMBIENT.get() is not None:
+        if self.late or self.observers is not None or AMBIENT.get() is not None:
             return self.write(EventDraft(type, payload, turn=turn))[0]
         seen = self.version
         now = self.clock.now()
@@ -214,6 +250,8 @@ class Session:
         """Append drafts that need no check."""
         if not drafts:
             return []
+        if self.late:
+            self.make_late_forks()
         if self.observers is not None:
             self.observers.check()
         seen = self.version if expected_version in (None, ANY) else expected_version
@@ -252,7 +290,8 @@ class Session:
 
     def _now(self) -> float:
         """The time of an event that is appended now: never before the last one's."""
-        return max(self.clock.now(), self.moment)
+        now = self.clock.now()
+        return now if now > self.moment else self.moment
 
     append_user = history.append_user
     append_message = history.append_message
@@ -564,6 +603,57 @@ class Session:
         return self.observers
 
 
+class _LateFork(Session):
+    """A fork that nobody has looked at yet: it has an id and a source. Looking makes it a `Session`."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        self.look()
+        return getattr(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.look()
+        setattr(self, name, value)
+
+    def look(self) -> None:
+        source = self.source
+        assert source is not None
+        object.__setattr__(self, "__class__", Session)
+        session = source[0]
+        assert session.late is not None
+        del session.late[self.id]
+        self._begin_fork(self.id, source, session.version, {})
+
+
+# Classes, as a closure takes several times their memory, and each session has one of both.
+
+
+class _Past:
+    """Returns the events of a stream up to a number."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def __call__(self, until: int) -> Iterator[Event]:
+        return self._stream.read(0, until)
+
+
+class _Finder:
+    """Finds an event of a stream, as long as that is there."""
+
+    __slots__ = ("_where",)
+
+    def __init__(self, where: Stream | ref[MemoryStream]) -> None:
+        self._where = where
+
+    def __call__(self, seq: int) -> Event | None:
+        stream = self._where() if isinstance(self._where, ref) else self._where
+        return None if stream is None or seq < 1 else next(stream.read(seq - 1, seq), None)
+
+
 def _is_plain(draft: EventDraft) -> bool:
     """Return whether there is nothing to look at in a draft for a session that isn't strict."""
     if draft.place is not None:
@@ -585,10 +675,4 @@ def _finder(stream: Stream) -> Callable[[int], Event | None]:
 
     It keeps no stream in memory alive: the events of a closed session would keep all the others.
     """
-    where = ref(stream) if isinstance(stream, MemoryStream) else (lambda: stream)
-
-    def find(seq: int) -> Event | None:
-        known = where()
-        return None if known is None or seq < 1 else next(known.read(seq - 1, seq), None)
-
-    return find
+    return _Finder(ref(stream) if isinstance(stream, MemoryStream) else stream)

@@ -15,12 +15,13 @@ from harnpy.session.log import KIND, Session
 from harnpy.session.registers import COMPLETED, can_become
 from harnpy.session.stores import Stores
 from harnpy.session.transcript import lifecycle_event
+from harnpy.session.window import NOTHING
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 from harnpy.world.files import private_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from harnpy.formats.dicts import Dict
     from harnpy.session.lanes import Ticket, Waiter
@@ -157,11 +158,11 @@ class OpenSession:
     def __init__(self, session: Session, sink: Sink | None) -> None:
         self.session = session
         #: Of the loops that drive a session on a store: its lane and its lease, which they share.
-        self.turns: dict[Follower, ExitStack] = {}
+        self.turns: Mapping[Follower, ExitStack] = NOTHING
         self.sink = sink
-        self.child_ids: dict[str, None] = {}  # ordered and unique
+        self.child_ids: dict[str, None] | None = None  # ordered and unique
         self.subscribers: list[Subscriber] = []
-        self.followers: list[Follower] = []
+        self.followers: tuple[Follower, ...] = ()
         self.closing = False
         #: What tells subscribers that it is closed, of a session whose log doesn't say it.
         self.end: Event | None = None
@@ -177,12 +178,12 @@ class OpenSession:
 
     def follow(self, follower: Follower) -> None:
         """Have a loop that drives the session know of what others do to it."""
-        self.followers.append(follower)
+        self.followers = (*self.followers, follower)
         self._listen()
 
     def unfollow(self, follower: Follower) -> None:
         if follower in self.followers:
-            self.followers.remove(follower)
+            self.followers = tuple(other for other in self.followers if other is not follower)
             self._listen()
             self.end_turn(follower)
 
@@ -198,7 +199,7 @@ class OpenSession:
         for event in events:
             if event.turn is not None and event.turn in turns:
                 continue
-            for follower in [*self.followers]:
+            for follower in self.followers:
                 if event.type == kinds.MESSAGE_ADDED:
                     follower.on_message(event.body)
                 elif event.type in (kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED):
@@ -208,14 +209,21 @@ class OpenSession:
         """End the turns of the loops that drive the session."""
         for follower in [*self.turns]:
             self.end_turn(follower)
-        self.followers.clear()
+        self.followers = ()
         self._listen()
 
     def end_turn(self, follower: Follower) -> None:
         """Let others have the session, as far as a loop is concerned."""
-        turn = self.turns.pop(follower, None)
+        turn = self.turns.get(follower)
         if turn is not None:
+            self.turns = {other: turn for other, turn in self.turns.items() if other is not follower}
             turn.close()
+
+    def add_child(self, id: str) -> None:
+        """Note the id of a fork."""
+        if self.child_ids is None:
+            self.child_ids = {}
+        self.child_ids[id] = None
 
 
 # What is different for an open session that a store keeps. Spec: 10 §C9.
@@ -300,7 +308,7 @@ def begin_turn(registry: Registry, opened: OpenSession, follower: Follower) -> N
         except LeaseHeld as held:
             raise SessionLeased(f"{held.message}{_WHAT_TO_DO}", session.id) from held
         session.refresh()
-        opened.turns[follower] = turn.pop_all()
+        opened.turns = {**opened.turns, follower: turn.pop_all()}
 
 
 # Everything that a verb does to a session starts with its registry. Reading a session leaves the order of use
@@ -363,6 +371,7 @@ class Registry:
     def clear(self) -> None:
         """Forget all sessions without notifying anyone."""
         for id in self.ids():
+            self.by_id[id].session.look()
             self.store.delete(KIND, id)
             self.by_id[id].release_loops()
         self.by_id.clear()
@@ -495,6 +504,24 @@ class Registry:
         self.by_id[session.id] = opened
         return opened
 
+    def admit_fork(self, source: OpenSession, id: str | None) -> OpenSession | None:
+        """Add a fork of a session, which costs next to nothing until somebody looks at it; None mints an id.
+
+        Return None if it can't be had so: on a store, in the place of another session, or for an eviction.
+        """
+        by_id, session = self.by_id, source.session
+        count = len(by_id) - self._closing
+        if session.is_stored or id in by_id or count >= self._cap:
+            return None
+        if self._admission is not None:
+            self._admission(count + 1)
+        if id is None:
+            id = self.world.ids.new()
+        source.add_child(id)
+        by_id.move_to_end(session.id)
+        fork = by_id[id] = OpenSession(session.fork_late(id, self.store), self._sink_for(id))
+        return fork
+
     def share_subscribers(self, session: Session, opened: OpenSession) -> None:
         """Have ``opened``, which stands for ``session`` elsewhere, serve its subscribers and its sink."""
         known = self.by_id.get(session.id)
@@ -540,6 +567,7 @@ class Registry:
         del self.by_id[id]
         opened.release_loops()
         self._settle_children(opened)
+        opened.session.look()
         self.store.delete(KIND, id)
         self.feedback.pop(id, None)
 
@@ -564,7 +592,7 @@ class Registry:
 
     def _settle_children(self, opened: OpenSession) -> None:
         """Give each fork its own share of the past, so that the session's log can be freed."""
-        for id in opened.child_ids:
+        for id in opened.child_ids or ():
             child = self.by_id.get(id)
             if child is not None:
                 child.session.settle()

@@ -269,7 +269,7 @@ def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> NewSn
         floor=now.floor,
         repeated=now.repeated,
         registers={key: register.seq for key, register in view.registers.items()},
-        clients=view.clients,
+        clients=dict(view.clients),
         pins=list(view.pins),
         summary=_named(summary, until + 1),
         metadata=now.metadata,

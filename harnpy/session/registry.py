@@ -103,7 +103,7 @@ class SessionRegistry(Registry):
     snapshot_value = verbs.snapshot_value
     ancestry = verbs.ancestry
     reset = _verb(verbs.reset)
-    fork = _verb(verbs.fork)
+    _fork = _verb(verbs.fork, "agent_session_fork")
     fork_at = _verb(verbs.fork_at)
     trim = _verb(verbs.trim)
     compact = _verb(verbs.compact)
@@ -144,6 +144,12 @@ class SessionRegistry(Registry):
     # Appending and counting messages are the hot path: these verbs name their builtin themselves.
     inject_shared = verbs.inject_shared
     length = verbs.length
+
+    def fork(self, src: str, dst: str | None = None) -> str:
+        """Copy a session's transcript under a new id. Return that id."""
+        source = self.by_id.get(src) if dst is None else None
+        late = None if source is None else self.admit_fork(source, None)
+        return self._fork(src, dst) if late is None else late.session.id
 
     def inject(self, id: str, message: Dict) -> None:
         """Append a message, which is copied."""

@@ -96,6 +96,9 @@ _SAID: Final = frozenset({kinds.MESSAGE_ADDED, kinds.CONTEXT_ADDED})
 _CUTS: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.LEAF_MOVED})
 
 
+_NO_BASIS = Basis()
+
+
 class StoredSession(Session):
     """A `Session` on a store.
 
@@ -116,7 +119,7 @@ class StoredSession(Session):
         self._head: dict[str, object] | None = None
         self._last: Event | None = None  # as this object has seen it: none of those before a fork
         #: What the next snapshot builds on.
-        self._basis = Basis()
+        self._basis = _NO_BASIS
         self._snapshot = 0  # the one that the view was made from
         self._former: View | None = None  # the same view, made of the log behind it
 
@@ -366,7 +369,11 @@ class StoredSession(Session):
         head = self.store.head(KIND, self.id)
         self.view, self.moment, self._last = View(), 0.0, None
         self.view.log = partial(self.stream.read, 0)
-        self.saves, self._digest, self._basis = Saves(self.origin.shared), Digest(self.origin.shared), Basis()
+        self.saves, self._digest, self._basis = (
+            Saves(self.origin.shared),
+            Digest(self.origin.shared),
+            _NO_BASIS,
+        )
         self._cuts, self._snapshot, self._former = {}, 0, None
         self._read(head)
 

@@ -383,7 +383,8 @@ def _refuse_message(message: Any) -> NoReturn:
 
 def fork(registry: Registry, src: str, dst: str | None = None) -> str:
     """Copy a session's transcript under a new id. Return that id."""
-    not_blank("dst", dst)
+    if dst is not None:
+        not_blank("dst", dst)
     return _fork(registry, src, dst).session.id
 
 
@@ -414,19 +415,22 @@ def _child_ids(registry: Registry, opened: OpenSession) -> list[str]:
     """Return the ids of the session's forks, whoever made them, the oldest first."""
     session = opened.session
     if not is_stored(session):
-        return list(opened.child_ids)
+        return list(opened.child_ids or ())
     forks = [id for id in session.children() if _parent_id(registry, id) in (None, session.id)]
-    return list(dict.fromkeys((*forks, *opened.child_ids)))
+    return list(dict.fromkeys((*forks, *(opened.child_ids or ()))))
 
 
 def _fork(registry: Registry, src: str, dst: str | None) -> OpenSession:
     source = registry.find(src)
     if dst == src:
         raise InvalidArgument("`dst` must differ from `src`", src)
-    registry.touch(src)
     if dst is None:
         dst = registry.world.ids.new()
-    elif dst not in registry.by_id and is_stored(source.session) and source.session.has_neighbour(dst):
+    late = registry.admit_fork(source, dst)
+    if late is not None:
+        return late
+    registry.touch(src)
+    if dst not in registry.by_id and is_stored(source.session) and source.session.has_neighbour(dst):
         registry.get_or_open(dst, source.session.store)
     child, view = registry.by_id.get(dst), source.session.view
     if child is None:
@@ -456,7 +460,7 @@ def _refork(registry: Registry, child: Session, source: Session, view: View) -> 
     """Turn an existing session into a fork of ``source``, whose state is ``view``."""
     former = child.view.parent_id
     if former is not None and former != source.id and former in registry.by_id:
-        registry.by_id[former].child_ids.pop(child.id, None)
+        (registry.by_id[former].child_ids or {}).pop(child.id, None)
     child.become_fork_of(source, view)
 
 
@@ -465,7 +469,7 @@ def _link(registry: Registry, parent_id: str, child_id: str) -> None:
     registry.touch(child_id)
     parent = registry.by_id.get(parent_id)
     if parent is not None:
-        parent.child_ids[child_id] = None
+        parent.add_child(child_id)
 
 
 def _parent_id(registry: Registry, id: str) -> str | None:

@@ -23,11 +23,11 @@ from harnpy.session.registers import (
 from harnpy.session.rewind import ENDS_REDO, Rewound, pinned_entries
 from harnpy.session.rewind import REGISTER as PINS
 from harnpy.session.transcript import transcript
-from harnpy.session.window import Window, turn_of
+from harnpy.session.window import NOTHING, Window, turn_of
 from harnpy.storage.memory import AppendOnlyList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from harnpy.session.cuts import Created, Cut
     from harnpy.session.events import Event
@@ -52,6 +52,9 @@ class SummaryCut(NamedTuple):
             cut = cut.before
 
 
+_NOT_REWOUND = Rewound()
+
+
 class View:
     """A session as its log describes it.
 
@@ -64,17 +67,17 @@ class View:
     __slots__ = (
         "branched_at", "cleared_at", "clients", "created", "cut_at", "execution", "linked_at", "log",
         "open_turns", "parent_id", "pins", "registers", "rewound", "sent", "transcript_order", "status",
-        "summary_cut", "turns", "window"
+        "summary_cut", "_turns", "window"
     )  # fmt: skip
 
     def __init__(self, window: Window | None = None) -> None:
         self.window = Window() if window is None else window
         #: Of the lifecycle, and of the last turn: the session's own, not those of what it was forked from.
         self.status, self.execution = ACTIVE, PENDING
-        self.open_turns: dict[int, Event] = {}
+        self.open_turns: Mapping[int, Event] = NOTHING
         self.transcript_order: TranscriptOrder[Event] = TranscriptOrder()
         self.registers: dict[str, Register] = {}
-        self.clients: dict[str, dict[str, Any]] = {}
+        self.clients: Mapping[str, dict[str, Any]] = NOTHING
         self.created = 0.0
         self.parent_id: str | None = None
         self.linked_at = 0
@@ -82,15 +85,25 @@ class View:
         self.cut_at = 0
         self.summary_cut: SummaryCut | None = None
         self.branched_at: int | None = None
-        #: Where each turn of the active branch began.
-        self.turns: AppendOnlyList[int] = AppendOnlyList()
+        self._turns: AppendOnlyList[int] | None = None
         #: Positions of the messages that no cut takes out.
         self.pins: tuple[int, ...] = ()
-        self.rewound = Rewound()
+        self.rewound = _NOT_REWOUND
         #: What the last requests sent, by the form of their messages.
-        self.sent: dict[Convert, Stable] = {}
+        self.sent: Mapping[Convert, Stable] = NOTHING
         #: Returns the events up to a number, for moves of the leaf.
         self.log: Past | None = None
+
+    @property
+    def turns(self) -> AppendOnlyList[int]:
+        """Where each turn of the active branch began."""
+        if self._turns is None:
+            self._turns = AppendOnlyList()
+        return self._turns
+
+    @turns.setter
+    def turns(self, turns: AppendOnlyList[int]) -> None:
+        self._turns = turns
 
     def at(self, seq: int) -> View:
         """Return the view as it was right after event number ``seq``."""
@@ -112,8 +125,9 @@ class View:
         branch.summary_cut, branch.branched_at = self.summary_cut, self.branched_at
         branch.status, branch.execution = self.status, self.execution
         branch.transcript_order = self.transcript_order.branch()
-        branch.open_turns = dict(self.open_turns)
-        branch.turns, branch.pins, branch.rewound = self.turns.branch(), self.pins, self.rewound
+        branch.open_turns = self.open_turns
+        branch._turns = None if self._turns is None else self._turns.branch()
+        branch.pins, branch.rewound = self.pins, self.rewound
         return branch
 
     def extend(self, events: Sequence[Event]) -> None:
@@ -176,7 +190,8 @@ class View:
         """Return the messages of a request, each as ``convert`` makes it: pass the same one each time."""
         sent = self.sent.get(convert)
         if sent is None or not sent.grows_to(self):
-            sent = self.sent[convert] = Stable(self, convert, read_tools)
+            sent = Stable(self, convert, read_tools)
+            self.sent = {**self.sent, convert: sent}
         return sent
 
     def transcript(self, id: str) -> dict[str, Any]:
@@ -300,7 +315,7 @@ def _status(view: View, event: Event) -> None:
 def _turn_started(view: View, event: Event) -> None:
     if event.seq > view.linked_at:
         view.execution = IN_PROGRESS
-    view.open_turns[event.seq] = event
+    view.open_turns = {**view.open_turns, event.seq: event}
     view.window.floor = len(view.window.entries)
     view.window.state = "active"
     view.turns.append(event.seq)
@@ -314,7 +329,8 @@ def _step_started(view: View, event: Event) -> None:
 def _turn_completed(view: View, event: Event) -> None:
     view.window.groups.end(turn_of(event))
     if event.turn is not None:
-        view.open_turns.pop(event.turn.seq, None)
+        done = event.turn.seq
+        view.open_turns = {seq: turn for seq, turn in view.open_turns.items() if seq != done} or NOTHING
     if event.seq > view.linked_at:
         view.execution = execution_after(event.body)
     if "error" not in event.body:
@@ -369,6 +385,7 @@ _EFFECTS: dict[str, Callable[[View, Event], None]] = {
 
 #: A fact of an import's first event: how many saves the session had before, where it comes from.
 SAVES_BEFORE = "saves_before"
+_NO_TURNS: frozenset[int] = frozenset()
 
 
 class Saves:
@@ -380,20 +397,20 @@ class Saves:
         """``shared`` is how many events a fork has from its parent; it counts its own saves alone."""
         self.count = 1 if shared else 0
         self._read = shared  # the number of the last event taken into account
-        self._open: set[int] = set()
-        self._batch: set[int] = set()  # the turns of the append being read; 0 for none
+        self._open = _NO_TURNS
+        self._batch = _NO_TURNS  # the turns of the append being read; 0 for none
 
     def copy(self) -> Saves:
         """Return the same count, to go on from here on its own."""
         copy = Saves.__new__(Saves)
         copy.count, copy._read = self.count, self._read
-        copy._open, copy._batch = set(self._open), set(self._batch)
+        copy._open, copy._batch = self._open.copy(), self._batch.copy()
         return copy
 
     def resume(self, count: int, read: int, open_turns: Iterable[int]) -> None:
         """Go on behind event number ``read``, with what is known of the log up to there."""
         self.count, self._read = count, read
-        self._open = set(open_turns)
+        self._open = frozenset(open_turns) or _NO_TURNS
 
     def upto(self, stream: Stream) -> int:
         """Return the revision at the stream's end."""
@@ -409,10 +426,11 @@ class Saves:
             turn = 0 if event.turn is None else event.turn.seq
             if event.type == kinds.TURN_STARTED:
                 turn = event.seq
-                self._open.add(turn)
+                self._open |= {turn}
             elif event.type == kinds.TURN_COMPLETED:
-                self._open.discard(turn)
-            self._batch.add(turn)
+                self._open = self._open - {turn} or _NO_TURNS
+            if event.more or self._batch:
+                self._batch |= {turn}
             if not event.more:
-                self.count += not self._batch & self._open
-                self._batch.clear()
+                self.count += self._open.isdisjoint(self._batch or (turn,))
+                self._batch = _NO_TURNS

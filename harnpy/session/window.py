@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.events import CONTEXT_ADDED, Summary
@@ -10,7 +11,7 @@ from harnpy.session.transcript import message_event, plain_message
 from harnpy.storage.memory import AppendOnlyList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from harnpy.session.events import Event
     from harnpy.session.lifecycle import PlacedNote
@@ -25,13 +26,17 @@ if TYPE_CHECKING:
 # under way stands behind the whole step, and nothing comes between a call and its result.
 
 
+#: Nobody changes it: `begin` replaces it, and the rest is for groups that have begun.
+_NO_GROUPS: dict[Any, tuple[int, int]] = {}
+
+
 class Groups:
     """The groups that can still grow, the oldest first: turn → (messages up to the group's end, in it)."""
 
     __slots__ = ("_open",)
 
     def __init__(self, groups: dict[Turn, tuple[int, int]] | None = None) -> None:
-        self._open: dict[Turn, tuple[int, int]] = groups or {}
+        self._open: dict[Turn, tuple[int, int]] = groups or _NO_GROUPS
 
     @property
     def are_open(self) -> bool:
@@ -44,8 +49,8 @@ class Groups:
 
     def begin(self, turn: Turn, count: int) -> None:
         """Begin a group behind all ``count`` messages that there are; the turn's last one is complete."""
-        self._open.pop(turn, None)
-        self._open[turn] = count, 0
+        others = {other: group for other, group in self._open.items() if other != turn}
+        self._open = {**others, turn: (count, 0)}
 
     def end(self, turn: Turn) -> None:
         """The turn appends nothing more."""
@@ -103,6 +108,13 @@ def originals(entries: list[Event]) -> list[Event]:
     return unpacked(entries, lambda entry: entry.archived if isinstance(entry, Summary) else None)
 
 
+#: What most sessions have instead of a dict of their own.
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
+#: Lists that nobody changes: those of a window are replaced.
+_NO_FILES: tuple[list[str], list[str]] = [], []
+_NO_ASSETS: list[dict[str, Any]] = []
+
+
 class Window:
     """A transcript's contents.
 
@@ -115,7 +127,7 @@ class Window:
     """
 
     __slots__ = (
-        "_columns", "_lists", "_live", "_totals", "notes", "assets", "contexts", "entries", "files", "floor",
+        "_columns", "_lists", "_live", "_notes", "_totals", "assets", "contexts", "entries", "files", "floor",
         "groups", "live_before", "metadata", "past", "repeated", "state", "summary"
     )  # fmt: skip
 
@@ -126,11 +138,11 @@ class Window:
         like: Window | None = None,
     ) -> None:
         self.entries: AppendOnlyList[Event] = AppendOnlyList() if entries is None else entries
-        self.notes: AppendOnlyList[PlacedNote] = AppendOnlyList() if notes is None else notes
-        self._columns: dict[Callable[[Any], Any], list[Any]] = {}
-        self._totals: dict[Callable[[Any], int], tuple[int, int]] = {}
+        self._notes = notes
+        self._columns: Mapping[Callable[[Any], Any], list[Any]] = NOTHING
+        self._totals: Mapping[Callable[[Any], int], tuple[int, int]] = NOTHING
         self._lists: tuple[tuple[int, int, int], list[Message], list[dict[str, Any]]] | None = None
-        self._live: tuple[int, list[dict[str, Any]]] = 0, []
+        self._live: tuple[int, list[dict[str, Any]]] | None = None
         #: Whether there are some about live clients among the first lifecycle events, which are read late.
         self.live_before = False
         self.floor = self.repeated = 0
@@ -140,9 +152,9 @@ class Window:
             self.past: Past | None = None
             self.summary: str | None = None
             self.metadata: Any = None
-            self.assets: list[dict[str, Any]] = []
+            self.assets = _NO_ASSETS
             self.state: str | None = None
-            self.files: tuple[list[str], list[str]] = [], []
+            self.files: tuple[list[str], list[str]] = _NO_FILES
         else:
             self.past = like.past
             self.summary, self.metadata = like.summary, like.metadata
@@ -153,15 +165,23 @@ class Window:
         """The number of messages."""
         return len(self.entries)
 
+    @property
+    def notes(self) -> AppendOnlyList[PlacedNote]:
+        if self._notes is None:
+            self._notes = AppendOnlyList()
+        return self._notes
+
     def branch(self) -> Window:
         """Return the same window, to grow on its own. Costs nothing until it is read."""
-        branch = Window(self.entries.branch(), self.notes.branch(), like=self)
+        notes = None if self._notes is None else self._notes.branch()
+        branch = Window(self.entries.branch(), notes, like=self)
         branch.floor, branch.repeated = self.floor, self.repeated
         branch.groups = self.groups.branch()
         branch.contexts = self.contexts
         branch.live_before = self.live_before
-        done, found = self._live
-        branch._live = done, list(found)
+        if self._live is not None:
+            done, found = self._live
+            branch._live = done, list(found)
         return branch
 
     def add(self, entry: Event) -> None:
@@ -191,8 +211,7 @@ class Window:
         if place < self.repeated:
             self.past = ([entry], self.past)
             self.repeated += 1
-        self._columns.clear()
-        self._totals.clear()
+        self._columns = self._totals = NOTHING
 
     def settle(self) -> None:
         """Become independent of the window that this one was branched from."""
@@ -217,7 +236,7 @@ class Window:
         count, total = self._totals.get(measure, (0, 0))
         if count < len(messages):
             total += sum(map(measure, messages[count:]))
-            self._totals[measure] = len(messages), total
+            self._totals = {**self._totals, measure: (len(messages), total)}
         return total
 
     def plain(self) -> tuple[list[Message], list[dict[str, Any]]]:
@@ -231,7 +250,7 @@ class Window:
     def lists(self) -> tuple[list[Message], list[dict[str, Any]]]:
         """Return the messages and the events in lists that never change: the same ones until something
         is added."""
-        stand = (len(self.entries), len(self.notes), self.floor)
+        stand = (len(self.entries), 0 if self._notes is None else len(self._notes), self.floor)
         if self._lists is None or self._lists[0] != stand:
             self._lists = stand, list(self.messages()), self.events()
         return self._lists[1:]
@@ -274,7 +293,7 @@ class Window:
         """Return the lifecycle events about live clients, in order."""
         if self.notes.is_lazy and not self.live_before:
             return [lifecycle_value(event) for event in events_of(self.notes.loaded()) if is_live(event)]
-        done, found = self._live
+        done, found = self._live or (0, [])
         notes = self.notes.items()
         if done < len(notes):
             found += [lifecycle_value(event) for event in events_of(notes[done:]) if is_live(event)]
@@ -410,7 +429,8 @@ class Window:
     def _column(self, of: Callable[[Any], Any], items: list[Any]) -> list[Any]:
         column = self._columns.get(of)
         if column is None:
-            column = self._columns[of] = []
+            column = []
+            self._columns = {**self._columns, of: column}
         if len(column) < len(items):
             column.extend([of(item) for item in items[len(column) :]])
         return column

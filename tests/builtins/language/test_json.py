@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harnpy.faults import LOOK
 from harnpy.formats import json as reader
-from harnpy.formats.json import to_json
+from harnpy.formats.json import float_text, to_json
 from harnpy.vm.values import Duration, EnumValue, Fn, Iter, Pair, Range, Set, Struct
 
 BIG = 2**63
@@ -171,6 +172,81 @@ VALUES = st.recursive(
 def test_parse_undoes_stringify(value: Any) -> None:
     assert _loosely(reader.parse_json(to_json(value))) == _loosely(value)
     assert _loosely(json.loads(to_json(value))) == _loosely(value)
+
+
+#: Plain data, and what an encoder in C would write in another way.
+PARTS = (
+    VALUES
+    | st.floats()
+    | st.sampled_from(
+        [
+            "1.0,",
+            "[2.0]",
+            "C:\\b",
+            "\\\b",
+            "\\\\f",
+            "\b",
+            "\f",
+            "\x7f",
+            "\x80",
+            "\x9f",
+            "\xa0",
+            "\ud800",
+            b"\0",
+            1e16,
+            -1e-5,
+        ]
+    )
+    | st.builds(Set, st.lists(st.integers(), max_size=3))
+    | st.builds(lambda fields: Struct("P", fields), st.fixed_dictionaries({"y": VALUES, "x": VALUES}))
+)
+
+
+@given(
+    st.lists(PARTS, min_size=16, max_size=24) | st.dictionaries(st.text(), PARTS, min_size=16, max_size=24)
+)
+def test_both_writers_write_the_same(value: Any) -> None:
+    _assert_written_alike(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [*range(1_000)],
+        [0.5, 1.0, -2.0, 1e15, -1e15, 0.0, -0.0, 1e-4] * 40,
+        [["1.0,", 1.0]] * 500,
+        {f"{i:x}": {"name": f"é{i}", "of": [i, i / 4, None, True]} for i in range(300)},
+        [[[*range(100)]] * 3] * 200,
+        [1, *[[]] * 200, [*range(5_000)], {"a": [*range(5_000)]}],
+        [2**63, -(2**64), 2**200, *range(20)],
+        dict.fromkeys(["", "\0", "a", "\uffff", "\U00010000", "é", "ab", "a\0", *"ABCDEFGHIJ"], 1),
+    ],
+)
+def test_both_writers_write_the_same_at_length(value: Any) -> None:
+    _assert_written_alike(value)
+    deep = value
+    for _ in range(40):
+        deep = [deep, *range(20)]
+    _assert_written_alike(deep)
+
+
+def _assert_written_alike(value: Any) -> None:
+    """`to_json` gives an encoder in C what that writes as we do. It can't write floats in another way."""
+    assert to_json(value) == to_json(value, lambda x: float_text(x))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [[*range(20_000)], [{"a": [*range(9)]}] * 5_000, [[*range(20_000)]], {str(i): i for i in range(20_000)}],
+)
+def test_a_long_text_is_written_between_looks(value: Any) -> None:
+    looks: list[int] = []
+    before = LOOK.set(looks.append)
+    try:
+        to_json(value)
+    finally:
+        LOOK.reset(before)
+    assert max(looks) <= 4_096 < 20_000 <= sum(looks)
 
 
 def _loosely(value: Any) -> Any:
