@@ -349,9 +349,10 @@ class Turn:
     def begin(self, prompt: list[EventDraft], key: str | None, *, is_looped: bool = False) -> None:
         """Write the turn's beginning and the prompt, and read the request, unless a loop makes its own."""
         data = {"agent_id": self.agent} if key is None else {"agent_id": self.agent, "key": key}
-        with self.session.atomic():
-            self.events += self.session.write(EventDraft(kinds.TURN_STARTED, data))
-            self.write(*prompt)
+        started = EventDraft(kinds.TURN_STARTED, data)
+        for draft in prompt:
+            draft.turn = started
+        self.events += self.session.write(started, *prompt)
         self.prompt = [detached(draft.data) for draft in prompt]
         if is_looped:
             return

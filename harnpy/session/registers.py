@@ -277,6 +277,12 @@ class Settings(Mapping[str, Any]):
         self._levels = levels
 
     def __getitem__(self, key: str) -> Any:
+        value = self.get(key)
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def get(self, key: str, default: Any = None) -> Any:
         name = name_of(key)
         own = self._registers().get(REGISTERS + name)
         if own is not None and own.value is not None:
@@ -285,7 +291,7 @@ class Settings(Mapping[str, Any]):
             value = level.get(name)
             if value is not None:
                 return detached(value)
-        raise KeyError(key)
+        return default
 
     def __iter__(self) -> Iterator[str]:
         own = (key for key, known in self._registers().items() if known.value is not None)

@@ -207,16 +207,19 @@ def settings(session: Session) -> Settings:
     """The settings that hold for the session (10 §C8.1)."""
     from harnpy.session.registers import Settings
 
+    return Settings(lambda: session.settled_view.registers, _levels(session))
+
+
+def _levels(session: Session) -> tuple[Mapping[str, Any], ...]:
+    """Return who sets settings of the session, beside itself: the nearest first."""
     resizing = resizing_of(session)
     limit = resizing.policy.max_length
     default = {} if limit is None else {"max_length": limit}
-    levels = (resizing.agent or {}, _defined(session), *resizing.levels, default)
-    return Settings(lambda: session.view.registers, levels)
+    return (resizing.agent or {}, _defined(session.definition), *resizing.levels, default)
 
 
-def _defined(session: Session) -> dict[str, Any]:
-    """Return the settings of the definition that the session was created with."""
-    definition = session.agent_facts().get("definition")
+def _defined(definition: Any) -> Mapping[str, Any]:
+    """Return the settings of a definition."""
     given = definition.get("settings") if isinstance(definition, dict) else None
     return {name_of(key): value for key, value in given.items()} if isinstance(given, dict) else {}
 

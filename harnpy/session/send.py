@@ -170,9 +170,9 @@ def resolved(agent: Any, session: Txn, options: Mapping[str, Any], budget: Budge
     """
     agents = session.agents
     if agent is None:
-        agent = agents if agents is not None else session.agent_facts().get("definition")
+        agent = agents if agents is not None else session.definition
     if isinstance(agent, AgentFactory):
-        agents, agent = agent, agent.definition or session.agent_facts().get("definition")
+        agents, agent = agent, agent.definition or session.definition
     if isinstance(agent, dict):
         agent = AgentDef.stored(agent)
     check_send(agent, session.id, options)
@@ -240,6 +240,8 @@ class Send:
         agent = resolved(self._agent, session, self._options, self._guards.budget)
         if self._client is not None:
             self._sign(session, self._client)
+        for draft in self._prompt:
+            draft.turn = None  # that of the turn that this one takes the place of
         session.check(*self._prompt)
         turn = Turn(session, name_of_agent(agent), self._sink, self._guards)
         # A definition's loop asks its model again by itself.

@@ -317,6 +317,10 @@ class StoredSession(Session):
     def agent_facts(self) -> dict[str, Any]:
         return self._digest.agent()
 
+    @property
+    def definition(self) -> Any:
+        return self._digest.definition
+
     def read(
         self,
         after: int = 0,

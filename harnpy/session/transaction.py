@@ -7,7 +7,6 @@ Spec: 10 §C7.
 from __future__ import annotations
 
 from collections import deque
-from contextlib import contextmanager
 from functools import partial, wraps
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -19,7 +18,7 @@ from harnpy.session.errors import SessionConflict, SessionError, SessionNotFound
 from harnpy.session.events import Event, EventDraft, Origin
 from harnpy.session.history import ANY
 from harnpy.session.lifecycle import ToolStarted
-from harnpy.session.log import Session
+from harnpy.session.log import Session, finder
 from harnpy.session.past import PastStream
 from harnpy.session.turns import end_open_turns
 from harnpy.session.watch import BUFFER
@@ -52,15 +51,13 @@ class OverlayStream:
     def __init__(self, base: Stream, start: int) -> None:
         self.base = PastStream(base, start)
         self.name = base.name
+        self.start = start
         self.pending: list[Event] = []
 
-    @property
-    def start(self) -> int:
-        return self.base.version
-
-    @start.setter
-    def start(self, version: int) -> None:
-        self.base.version = version
+    def move_to(self, start: int, pending: list[Event]) -> None:
+        """Stand behind event number ``start`` of the base, with these events."""
+        self.start = self.base.version = start
+        self.pending = pending
 
     @property
     def version(self) -> int:
@@ -178,6 +175,11 @@ def commutes(event: Event) -> bool:
 
 #: What changes the history.
 HISTORY: Final = frozenset({kinds.MESSAGE_ADDED, kinds.CONTEXT_ADDED, kinds.HISTORY_REPLACED})
+#: What changes neither registers nor the status.
+_CONVERSATION: Final = frozenset({
+    kinds.TURN_STARTED, kinds.TURN_COMPLETED, kinds.MESSAGE_ADDED, kinds.CONTEXT_ADDED, kinds.STEP_STARTED,
+    kinds.STEP_COMPLETED, kinds.TOOL_STARTED, kinds.TOOL_COMPLETED, kinds.WAIT_STARTED, kinds.ACTION_EXECUTED,
+})  # fmt: skip
 #: What holds only right behind what its writer has seen.
 _BOUND: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.LEAF_MOVED})
 
@@ -203,6 +205,7 @@ class Txn(Session):
     what calls its functions."""
 
     __slots__ = (
+        "_ahead",
         "_config",
         "_imported",
         "_has_changed_history",
@@ -215,6 +218,7 @@ class Txn(Session):
         "_saved",
         "_overlay",
         "_streams",
+        "_view",
         "action",
         "caller",
         "on_appended",
@@ -244,35 +248,72 @@ class Txn(Session):
     def _restart(self, live: LiveSession) -> None:
         """Stand right behind what the live session has."""
         with live.lock:
-            self._revision, log = live.revision, live.view.log
-            self._start_at(live.version, live.view, live.moment)
+            self._revision = live.revision
+            self._start_at(live.version, None, live.moment)
             self._borrow_view()
-            self.view.log = log  # it is the live session's still
 
-    def _start_at(self, version: int, view: View, moment: float) -> None:
+    def _start_at(self, version: int, view: View | None, moment: float) -> None:
         """Stand right behind event number ``version``, of that moment; ``view`` is the one there."""
         live = self._live
-        self._overlay = OverlayStream(live.stream, version)
-        origin = Origin(live.id, live.origin.world, live.origin.parent, live.origin.shared)
-        self._attach(origin, self._overlay, view, moment)
-        self.strict = live.strict
-        self._is_view_borrowed = False
+        origin = live.origin
+        self.id = live.id
+        self.observers = self.reduction = self.resizing = None
+        self.strict, self.saves, self.clock = live.strict, live.saves, live.clock
+        self.origin = Origin(live.id, origin.world, origin.parent, origin.shared)
+        self.stream = self._overlay = OverlayStream(live.stream, version)
+        self.origin.find = finder(self._overlay)
+        self.version, self.moment = version, moment
+        self._ahead: list[list[Event]] = []
+        self._view, self._is_view_borrowed = view, False
+        if view is not None:
+            view.log = partial(self._overlay.read, 0)
 
     # While all that it has written is stored, it has the live session's view: that stays as it is until this
-    # one appends again, and what others append meanwhile goes to a copy.
+    # one appends again, and what others append meanwhile goes to a copy. What isn't stored is in a view of its
+    # own, which is made when somebody looks: most turns never do.
+
+    @property  # type: ignore[override]
+    def view(self) -> View:
+        if self._ahead:
+            self._own_view()
+            for events in self._ahead:
+                self._view.extend(events)
+            self._ahead = []
+        if self._view is None:  # all is over
+            live = self._live
+            return live.view if live.version == self.version else live.view.at(self.version)
+        return self._view
 
     def _borrow_view(self) -> None:
-        self.view, self._is_view_borrowed = self._live.lend_view(self), True
+        self._view, self._is_view_borrowed = self._live.lend_view(self), True
+        self._ahead = []
 
     def _own_view(self) -> None:
         """Have a view of its own, for events that no store has yet."""
         if self._is_view_borrowed:
-            self.view, self._is_view_borrowed = self.view.branch(), False
-            self.view.log = partial(self._overlay.read, 0)
+            self._set_view(self._view.branch())
             self._live.take_view_back(self)
+
+    def _set_view(self, view: View) -> None:
+        self._view, self._is_view_borrowed = view, False
+        view.log = partial(self._overlay.read, 0)
+
+    def _leave_view(self) -> None:
+        """Show from now on what the log has."""
+        self._live.take_view_back(self)
+        self._view, self._is_view_borrowed, self._ahead = None, False, []
+
+    @property
+    def settled_view(self) -> View:
+        ahead = any(event.type not in _CONVERSATION for events in self._ahead for event in events)
+        return self.view if ahead or self._view is None else self._view
 
     def agent_facts(self) -> dict[str, Any]:
         return self._live.agent_facts() if self._live.version else super().agent_facts()
+
+    @property
+    def definition(self) -> Any:
+        return self._live.definition if self._live.version else super().definition
 
     @property
     def live(self) -> LiveSession:
@@ -285,12 +326,16 @@ class Txn(Session):
         """Append all drafts or none; to the store only once they are saved, unless the action streams."""
         if self._saved:
             raise SessionReadOnly.saved(self.id)
+        at_once = self._streams
         for draft in drafts:
             draft.check()
-        types = [draft.type for draft in drafts]
-        self._has_changed_history = self._has_changed_history or not HISTORY.isdisjoint(types)
-        types += [event.type for event in self._overlay.pending]
-        at_once = self._streams and kinds.TURN_COMPLETED not in types
+            if draft.type in HISTORY:
+                self._has_changed_history = True
+            elif draft.type == kinds.TURN_COMPLETED:
+                at_once = False
+        pending = self._overlay.pending
+        if at_once and pending and any(event.type == kinds.TURN_COMPLETED for event in pending):
+            at_once = False
         return self._written(drafts, expected_version, at_once=at_once)
 
     def _written(
@@ -302,24 +347,13 @@ class Txn(Session):
             raise SessionConflict(self.id, seen, self.version)
         if not drafts:
             return []
-        if not at_once:
-            self._own_view()
         events = self.drafted(drafts, seen)
         self._overlay.pending += events
         self.version, self.moment = seen + len(events), events[-1].moment
-        if not self._is_view_borrowed:
-            self.view.extend(events)
+        self._ahead.append(events)
         if at_once:
             self._store_now(may_rebase=expected_version is None)
         return events
-
-    @contextmanager
-    def atomic(self) -> Iterator[None]:
-        """Store what a stream action writes meanwhile in one append."""
-        self._streams = False
-        yield
-        self._streams = True
-        self._store_now(may_rebase=True)
 
     def adopt_log(self, events: list[Event]) -> None:
         """Begin with the log of a session that isn't saved. One with turns keeps its appends."""
@@ -363,9 +397,9 @@ class Txn(Session):
 
     def resize_at_end(self) -> None:
         """Do what the policy says, if the action or a hook has changed the history."""
-        if self.resizing is None or self.view.open_turns:
+        if self.resizing is None or not self._has_changed_history or not self.resizes_itself:
             return
-        if self._has_changed_history:
+        if not self.view.open_turns:
             begin, told = len(self._overlay.pending), len(self.resizes)
             self.resize_if_due()
             self._resized = begin, len(self._overlay.pending), told
@@ -384,9 +418,9 @@ class Txn(Session):
         Raises `SessionConflict` when somebody else wrote first, unless the action streamed and only what
         commutes was written.
         """
-        self._own_view()
         self._written(drafts, None)
         self._store(may_rebase=self._has_streamed)
+        self._leave_view()
         self._saved = True
 
     @property
@@ -458,7 +492,7 @@ class Txn(Session):
                     live.refresh()
                     if not (may_rebase and self._rebase()):
                         raise
-            overlay.start, overlay.pending = live.version, []
+            overlay.move_to(live.version, [])
             self.version, self._revision = live.version, live.revision
             if self._streams:
                 self._borrow_view()
@@ -470,10 +504,10 @@ class Txn(Session):
         pending = self._rebasable()
         if pending is None or not all(map(commutes, news)):
             return False
-        overlay.pending, overlay.start = pending, live.version
+        overlay.move_to(live.version, pending)
         self.moment = max(self.moment, live.moment)
-        self.view, self._is_view_borrowed = live.view.branch(), False
-        self.view.log = partial(overlay.read, 0)
+        self._set_view(live.view.branch())
+        self._ahead = []
         for seq, event in enumerate(pending, overlay.start + 1):
             event.renumber(seq, self.moment)
             if event.type == kinds.REGISTER_SET:
@@ -504,7 +538,8 @@ class Txn(Session):
     def rollback(self, error: BaseException, reason: str) -> None:
         """Leave what isn't stored. If the action streamed, end the turns that it leaves open."""
         self._overlay.pending = []
-        self._live.take_view_back(self)
+        self.version = self._overlay.start
+        self._leave_view()
         if not self._has_streamed or self._saved or self.stays_open:
             return
         try:
