@@ -190,9 +190,9 @@ class Pipeline:
         again: bool = False,
     ) -> LiveSession:
         name = name_of(action)
-        with self._events.failure(runtime_events.LOAD_FAILED, id):
+        try:
             live = self._load(id, revision)
-            turn = resumable_turn(live, key) if streams(action) else None
+            turn = None if key is None or not streams(action) else resumable_turn(live, key)
             self._end_interrupted(live, turn)
             if key is not None and not again and live.has_executed(key):
                 return live
@@ -200,16 +200,18 @@ class Pipeline:
             txn.resize_with(call)
             status, loaded = txn.status, txn.revision
             self._run_hooks(stages.AFTER_LOAD, txn, call)
-            self._events.emit(runtime_events.LOADED, _facts(live))
+            self._emit(runtime_events.LOADED, live)
+        except Exception as error:
+            self._events.failed(runtime_events.LOAD_FAILED, id, error)
+            raise
         began = self._monotonic()
         try:
             self._act(action, txn, call)
             executed = {"action": name, "before_revision": loaded, "before_status": status}
             executed["after_status"] = txn.status
-            self._events.emit(
-                runtime_events.EXECUTED,
-                {"session_id": id, **executed, "after_revision": txn.next_revision},
-            )
+            if self._events.has_listeners:
+                after = {**executed, "after_revision": txn.next_revision}
+                self._events.emit(runtime_events.EXECUTED, {"session_id": id, **after})
             call.check()
             duration = round((self._monotonic() - began) * 1000)
             draft = _executed(executed, duration, key)
@@ -240,8 +242,8 @@ class Pipeline:
                 raise SessionExists(live.id, conflict.found) from conflict
             self._run_hooks(stages.AFTER_SAVE, txn, call)
             self._run_hooks(stages.AFTER_CREATE, txn, call)
-            self._events.emit(runtime_events.CREATED, _facts(txn))
-            self._events.emit(runtime_events.SAVED, _facts(txn))
+            self._emit(runtime_events.CREATED, txn)
+            self._emit(runtime_events.SAVED, txn)
 
     def _load(self, id: str, revision: int | None) -> LiveSession:
         live = self._load_session(id)
@@ -270,20 +272,28 @@ class Pipeline:
         self._run_hooks(stages.BEFORE_SAVE, txn, call)
 
     def _save(self, txn: Txn, drafts: list[EventDraft], call: Caller) -> None:
-        with self._events.failure(runtime_events.SAVE_FAILED, txn.id):
+        try:
             txn.save(*drafts)
             self._tell_resizes(txn.resizes)
             txn.resizes = []
             self._run_hooks(stages.AFTER_SAVE, txn, call)
-            self._events.emit(runtime_events.SAVED, _facts(txn))
+            self._emit(runtime_events.SAVED, txn)
+        except Exception as error:
+            self._events.failed(runtime_events.SAVE_FAILED, txn.id, error)
+            raise
+
+    def _emit(self, name: str, session: Session) -> None:
+        if self._events.has_listeners:
+            self._events.emit(name, _facts(session))
 
     def _tell_resizes(self, reports: Iterable[ResizeReport]) -> None:
         for report in reports:
             self._events.emit(runtime_events.RESIZED, report.data())
 
     def _run_hooks(self, overlay: str, txn: Txn, call: Caller) -> None:
-        for hook in self._hooks:
-            call(hook, overlay, txn)
+        if self._hooks:
+            for hook in self._hooks:
+                call(hook, overlay, txn)
 
 
 def _facts(session: Session) -> dict[str, Any]:

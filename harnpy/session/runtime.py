@@ -845,9 +845,16 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
 
     @contextmanager
     def _alone(self, id: str, call: Caller, who: str = ACTION) -> Iterator[None]:
-        """Have a session to oneself: in this process, and on a store that others share in all of them."""
-        with self._turns.turn(arguments.session_id(id), call, who), self._children.of(id):
-            yield
+        """Have a session to oneself: in this process, and on a store that others share in all of them.
+
+        When what runs in the block fails, the children that the session's log calls off are stopped.
+        """
+        with self._turns.turn(arguments.session_id(id), call, who):
+            try:
+                yield
+            except BaseException:
+                self._children.stop_canceled(id)
+                raise
 
 
 def _opened(store: Store | str, durability: str | None) -> Store:
