@@ -211,6 +211,8 @@ def _place(turn: CallingTurn, id: str) -> tuple[str, int] | None:
 
 
 NO_GUARDS = Guards()
+#: What an agent has to say that gives no `Reply`.
+_SILENT = Reply()
 _SETTINGS = "settings."
 _REQUEST = "settings.request."
 
@@ -245,7 +247,8 @@ class Turn:
         self._began = session.clock.monotonic()
         self.agent = agent
         self.events: list[Event] = []
-        self.prompt: list[Message] = []
+        self._prompt: list[Message] | None = None
+        self._prompts = 0  # how many of the events are its messages
         self.messages: list[Message] = []
         self._sink = sink
         self._held: list[EventDraft] = []
@@ -262,6 +265,13 @@ class Turn:
     @property
     def turn_id(self) -> str:
         return self.events[0].id
+
+    @property
+    def prompt(self) -> list[Message]:
+        """The messages that were sent: copies."""
+        if self._prompt is None:
+            self._prompt = [detached(event.body) for event in self.events[1 : 1 + self._prompts]]
+        return self._prompt
 
     @property
     def system(self) -> str | None:
@@ -353,7 +363,7 @@ class Turn:
         for draft in prompt:
             draft.turn = started
         self.events += self.session.write(started, *prompt)
-        self.prompt = [detached(draft.data) for draft in prompt]
+        self._prompts = len(prompt)
         if is_looped:
             return
         self.session.resize_if_due(turn=self.events[0])
@@ -364,7 +374,7 @@ class Turn:
 
         Return False where that is of no use, or the agent has already answered something.
         """
-        told = any(event.type == kinds.MESSAGE_ADDED for event in self.events[1 + len(self.prompt) :])
+        told = any(event.type == kinds.MESSAGE_ADDED for event in self.events[1 + self._prompts :])
         if told or self._pieces or self._held:
             return False
         retry = {
@@ -381,8 +391,9 @@ class Turn:
 
     def _read_request(self) -> None:
         self.messages = [copy() for copy in self.session.stable(_copier).messages]
-        if self.memo is not None:
-            self.messages.append(memo_message(self.memo))
+        memo = self.session.view.register("memo")
+        if memo is not None:
+            self.messages.append(memo_message(memo))
 
     def write(self, *drafts: EventDraft) -> None:
         """Append events of the turn."""
@@ -458,9 +469,9 @@ class Turn:
         if waiting is not None:
             self._held.append(EventDraft(kinds.WAIT_STARTED, waiting))
             reason = "waiting"
-        facts = [Fact(event.type, event.body) for event in self.events]
-        facts += [Fact(draft.type, draft.data) for draft in self._held]
-        used = usage(facts)
+        facts = [Fact(event.type, event.body) for event in self.events if event.type == kinds.STEP_COMPLETED]
+        facts += [Fact(draft.type, draft.data) for draft in self._held if draft.type == kinds.STEP_COMPLETED]
+        used = usage(facts) if facts else None
         end: dict[str, Any] = {"agent_id": self.agent, "steps": self._steps}
         if used is not None:
             end["usage"] = used
@@ -508,6 +519,8 @@ class Turn:
         self.session.live.end_answer(self.events[0].seq)
 
     def _take_pieces(self) -> None:
+        if not self._pieces:
+            return
         messages = messages_of(self.agent, "".join(self._pieces))
         self._pieces = []
         self._pairing.take(messages)
@@ -525,7 +538,7 @@ class Turn:
         """Put before the last messages what they took: as a step, if the agent has none of its own."""
         if self._is_looped:
             return
-        reply = self._reply or Reply()
+        reply = self._reply or _SILENT
         ends: list[EventDraft] = []
         if not self._steps or (not self._in_step and (reply.usage or reply.cost or reply.model)):
             ends.append(self._step_started(reply.model))
@@ -552,5 +565,7 @@ class Turn:
 def _copier(message: Message) -> Callable[[], Message]:
     """Return what makes copies of a message that share no list and no dict with it."""
     message = known_to_all(message)
-    is_flat = all(type(value) is str for value in message.values())
-    return message.copy if is_flat else partial(detached, message)
+    for value in message.values():
+        if type(value) is not str:
+            return partial(detached, message)
+    return message.copy

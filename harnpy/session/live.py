@@ -18,7 +18,7 @@ from harnpy.session.arguments import checked, session_id, validate_session_id
 from harnpy.session.chunks import Answer, SharedAnswers, Sharing, ends
 from harnpy.session.codec import SessionCodec, action_key
 from harnpy.session.errors import SessionExists, SessionNotFound
-from harnpy.session.lanes import ACTION, Lanes
+from harnpy.session.lanes import ACTION, Lane, Lanes
 from harnpy.session.leases import Leases
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
@@ -290,6 +290,10 @@ class LiveSessions:
             return self._loaded(id)
         if found > session.version:
             session.refresh()
+        with self._lock:
+            if self._recent.get(id) is session:
+                self._recent.move_to_end(id)
+                return session
         return self.adopt(session)
 
     def _loaded(self, id: str) -> LiveSession:
@@ -417,9 +421,10 @@ class Turns:
         self._sessions = sessions
         self._is_closed = False
 
-    @contextmanager
-    def turn(self, id: str, call: Caller, who: str = ACTION, *, shared: bool = False) -> Iterator[None]:
-        """Have a session to oneself, or to those who share it: in this process, and on a store that others
+    def turn(
+        self, id: str, call: Caller, who: str = ACTION, *, shared: bool = False
+    ) -> AbstractContextManager[object]:
+        """Return what gives a session to oneself inside a ``with`` block, or to those who share it: in this process, and on a store that others
         may use in all of them.
 
         ``call`` calls the functions of the turn. Raises what `Lanes.lane` and `Leases.lease` do, and
@@ -432,12 +437,17 @@ class Turns:
 
         table = self._sessions
         self.check()
-        with table.lanes.lane(id, self.waiter, check, self.wait, who, shared=shared) as left:
-            if table.leases is None:
-                yield
-                return
-            with table.leases.lease(id, left, call, self.waiter, self.check) as lease, table.fence(id, lease):
-                yield
+        lane = table.lanes.lane(id, self.waiter, check, self.wait, who, shared=shared)
+        return lane if table.leases is None else self._leased(id, lane, table.leases, call)
+
+    @contextmanager
+    def _leased(self, id: str, lane: Lane, leases: Leases, call: Caller) -> Iterator[None]:
+        with (
+            lane as left,
+            leases.lease(id, left, call, self.waiter, self.check) as lease,
+            self._sessions.fence(id, lease),
+        ):
+            yield
 
     def lease(
         self, id: str, wait: float, call: Caller, kind: str = KIND

@@ -149,7 +149,7 @@ class Pipeline:
         ``monotonic`` is what actions are timed by, in seconds."""
         self._runs_child = runs_child
         self._load_session = load
-        self._hooks = hooks
+        self._hooks = tuple(hooks)
         self._events = events
         self._monotonic: Callable[[], float] = monotonic
 
@@ -199,7 +199,8 @@ class Pipeline:
             txn = Txn(live, name, call, key) if turn is None else ResumedTxn(live, name, call, key, turn)
             txn.resize_with(call)
             status, loaded = txn.status, txn.revision
-            self._run_hooks(stages.AFTER_LOAD, txn, call)
+            if self._hooks:
+                self._run_hooks(stages.AFTER_LOAD, txn, call)
             self._emit(runtime_events.LOADED, live)
         except Exception as error:
             self._events.failed(runtime_events.LOAD_FAILED, id, error)
@@ -267,16 +268,19 @@ class Pipeline:
             txn.begin_streaming()
         call(action, txn)
         txn.end_streaming()
-        self._run_hooks(stages.AFTER_ACTION, txn, call)
+        if self._hooks:
+            self._run_hooks(stages.AFTER_ACTION, txn, call)
         txn.resize_at_end()
-        self._run_hooks(stages.BEFORE_SAVE, txn, call)
+        if self._hooks:
+            self._run_hooks(stages.BEFORE_SAVE, txn, call)
 
     def _save(self, txn: Txn, drafts: list[EventDraft], call: Caller) -> None:
         try:
             txn.save(*drafts)
             self._tell_resizes(txn.resizes)
             txn.resizes = []
-            self._run_hooks(stages.AFTER_SAVE, txn, call)
+            if self._hooks:
+                self._run_hooks(stages.AFTER_SAVE, txn, call)
             self._emit(runtime_events.SAVED, txn)
         except Exception as error:
             self._events.failed(runtime_events.SAVE_FAILED, txn.id, error)
@@ -291,9 +295,8 @@ class Pipeline:
             self._events.emit(runtime_events.RESIZED, report.data())
 
     def _run_hooks(self, overlay: str, txn: Txn, call: Caller) -> None:
-        if self._hooks:
-            for hook in self._hooks:
-                call(hook, overlay, txn)
+        for hook in self._hooks:
+            call(hook, overlay, txn)
 
 
 def _facts(session: Session) -> dict[str, Any]:

@@ -633,8 +633,12 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
         key = arguments.optional_text("idempotency_key", idempotency_key)
         while True:
             try:
-                with self._alone(id, call):
-                    return self._pipeline.execute(id, action, call, expected_revision, key)
+                with self._turns.turn(session_id(id), call):
+                    try:
+                        return self._pipeline.execute(id, action, call, expected_revision, key)
+                    except BaseException:
+                        self._children.stop_canceled(id)
+                        raise
             except SessionConflict as conflict:
                 if not retries or conflict.kind != "version":
                     raise

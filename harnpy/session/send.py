@@ -145,7 +145,9 @@ class AgentFactory(ABC):
 
 def check_send(agent: Any, session_id: str, options: Mapping[str, Any]) -> None:
     """Raise `InvalidArgument` for what is no agent, and for options that it can't have."""
-    if agent is None or isinstance(agent, AgentDef | AgentFactory):
+    if agent is None or type(agent) is AgentDef or (not options and type(agent) is FunctionType):
+        return
+    if isinstance(agent, AgentDef | AgentFactory):
         return
     if isinstance(agent, type) and (issubclass(agent, AgentDef | AgentFactory) or hasattr(agent, "run")):
         raise InvalidArgument(f"an agent is no class: pass an instance of {agent.__name__}", session_id)
@@ -168,6 +170,8 @@ def resolved(agent: Any, session: Txn, options: Mapping[str, Any], budget: Budge
     ``options`` are added to those of a definition; a ``budget`` takes the place of its own. Raises
     `Unsupported` where there is no agent, or no loop for the definition, and whatever is wrong with it.
     """
+    if type(agent) is FunctionType and not options:
+        return agent
     agents = session.agents
     if agent is None:
         agent = agents if agents is not None else session.definition
@@ -222,7 +226,7 @@ class Send:
     ) -> None:
         if client is not None:
             clients.check_client_id(client)
-        given = {"content": prompt} if isinstance(prompt, str) else prompt
+        given = {"role": "user", "content": prompt} if isinstance(prompt, str) else prompt
         self._prompt = [] if given is None else message_drafts(given)
         if given is not None and not self._prompt:
             raise InvalidArgument("runtime send: prompt must contain at least one message")
@@ -306,29 +310,31 @@ def recorded(session: Session, key: str) -> list[Event]:
 
 def result_of(session: Session, events: list[Event]) -> TurnResult:
     """Return what became of an ended turn, from its events."""
-    end = next(event.body for event in reversed(events) if event.type == kinds.TURN_COMPLETED)
-    added = [event.body for event in events if event.type == kinds.MESSAGE_ADDED]
-    messages = [message for message in added if message["role"] in _ANSWERS]
-    said = [message for message in messages if message["role"] == "assistant"]
+    messages, cost, end, reply, said = [], 0.0, None, None, None
+    for event in events:
+        if event.type == kinds.MESSAGE_ADDED:
+            if event.body["role"] in _ANSWERS:
+                messages.append(event.body)
+                if event.body["role"] == "assistant":
+                    said = event.body
+        elif event.type == kinds.STEP_COMPLETED:
+            reply = event.body.get("reply")
+        elif event.type == kinds.TURN_COMPLETED:
+            end = event.body
+        cost += event.cost
+    assert end is not None, "an ended turn says how"
     return TurnResult(
         status=_status(end),
         stop_reason=end["turn_stop_reason"],
-        finish_reason=_finish_reason(events),
-        text=end["text"] if "text" in end else text_of(said[-1]) if said else "",
+        finish_reason=None if reply is None else reply.get("stop_reason"),
+        text=end["text"] if "text" in end else text_of(said) if said is not None else "",
         messages=messages,
         usage=end.get("usage"),
-        cost=float(sum(event.cost for event in events)),
+        cost=cost,
         steps=end["steps"],
         turn_id=events[0].id,
         session=session,
     )
-
-
-def _finish_reason(events: list[Event]) -> str | None:
-    """Return the service's word for why the turn's last reply ended; None where there is none."""
-    replies = (event.body.get("reply") for event in reversed(events) if event.type == kinds.STEP_COMPLETED)
-    last = next(replies, None)
-    return None if last is None else last.get("stop_reason")
 
 
 def _status(end: dict[str, Any]) -> Any:

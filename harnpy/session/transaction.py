@@ -20,6 +20,7 @@ from harnpy.session.history import ANY
 from harnpy.session.lifecycle import ToolStarted
 from harnpy.session.log import Session, finder
 from harnpy.session.past import PastStream
+from harnpy.session.resize import Resizing
 from harnpy.session.turns import end_open_turns
 from harnpy.session.watch import BUFFER
 from harnpy.storage.errors import StorageError, VersionConflict
@@ -210,6 +211,7 @@ class Txn(Session):
         "_imported",
         "_has_changed_history",
         "_has_streamed",
+        "_is_settled",
         "_is_view_borrowed",
         "_live",
         "_conflict",
@@ -264,6 +266,7 @@ class Txn(Session):
         self.origin.find = finder(self._overlay)
         self.version, self.moment = version, moment
         self._ahead: list[list[Event]] = []
+        self._is_settled = True  # nothing of that changes registers or status
         self._view, self._is_view_borrowed = view, False
         if view is not None:
             view.log = partial(self._overlay.read, 0)
@@ -278,7 +281,7 @@ class Txn(Session):
             self._own_view()
             for events in self._ahead:
                 self._view.extend(events)
-            self._ahead = []
+            self._ahead, self._is_settled = [], True
         if self._view is None:  # all is over
             live = self._live
             return live.view if live.version == self.version else live.view.at(self.version)
@@ -286,7 +289,7 @@ class Txn(Session):
 
     def _borrow_view(self) -> None:
         self._view, self._is_view_borrowed = self._live.lend_view(self), True
-        self._ahead = []
+        self._ahead, self._is_settled = [], True
 
     def _own_view(self) -> None:
         """Have a view of its own, for events that no store has yet."""
@@ -301,12 +304,13 @@ class Txn(Session):
     def _leave_view(self) -> None:
         """Show from now on what the log has."""
         self._live.take_view_back(self)
-        self._view, self._is_view_borrowed, self._ahead = None, False, []
+        self._view, self._is_view_borrowed = None, False
+        self._ahead, self._is_settled = [], True
 
     @property
     def settled_view(self) -> View:
-        ahead = any(event.type not in _CONVERSATION for events in self._ahead for event in events)
-        return self.view if ahead or self._view is None else self._view
+        view = self._view
+        return view if self._is_settled and view is not None else self.view
 
     def agent_facts(self) -> dict[str, Any]:
         return self._live.agent_facts() if self._live.version else super().agent_facts()
@@ -351,6 +355,10 @@ class Txn(Session):
         self._overlay.pending += events
         self.version, self.moment = seen + len(events), events[-1].moment
         self._ahead.append(events)
+        if self._is_settled:
+            for event in events:
+                if event.type not in _CONVERSATION:
+                    self._is_settled = False
         if at_once:
             self._store_now(may_rebase=expected_version is None)
         return events
@@ -386,8 +394,10 @@ class Txn(Session):
 
     def resize_with(self, call: Callable[..., Any]) -> None:
         """Resize as the live session would; ``call(fn, *args)`` calls handlers."""
-        if self._live.resizing is not None:
-            self.resizing = self._live.resizing._replace(tell=self.resizes.append, call=call)
+        known = self._live.resizing
+        if known is not None:
+            tell = self.resizes.append
+            self.resizing = Resizing(known.policy, known.levels, tell, call, known.agent, known.unbound)
 
     def resize_if_due(self, turn: Event | None = None) -> ResizeReport | None:
         """Resize as any session does, but not again once it was of no use."""
@@ -507,7 +517,7 @@ class Txn(Session):
         overlay.move_to(live.version, pending)
         self.moment = max(self.moment, live.moment)
         self._set_view(live.view.branch())
-        self._ahead = []
+        self._ahead, self._is_settled = [], True
         for seq, event in enumerate(pending, overlay.start + 1):
             event.renumber(seq, self.moment)
             if event.type == kinds.REGISTER_SET:

@@ -54,10 +54,12 @@ class Script:
                 txn.set("memo", text)
             case "several":
                 txn.refresh()
-                with txn.atomic():
-                    txn.write(said(text))
-                    assert txn.messages()[-1]["content"] == text
-                    txn.set("memo", text)
+                txn.end_streaming()
+                txn.write(said(text))
+                assert txn.messages()[-1]["content"] == text
+                txn.set("memo", text)
+                txn.begin_streaming()
+                txn.write(said("and more"))
             case "cut":
                 txn.trim(1)
             case "others say":
