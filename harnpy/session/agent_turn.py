@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,12 +19,19 @@ from harnpy.formats.tool_messages import calls_of
 from harnpy.session import events as kinds
 from harnpy.session.agents import YIELDED, Pairing, Reply, messages_of, problem_of_use, unexpected
 from harnpy.session.arguments import function
-from harnpy.session.errors import AgentError, ApprovalDenied, InvalidArgument, ToolAmbiguous
+from harnpy.session.errors import (
+    AgentError,
+    ApprovalDenied,
+    InvalidArgument,
+    SessionError,
+    ToolAmbiguous,
+)
 from harnpy.session.events import EventDraft
 from harnpy.session.guards import Guards, check_budget
 from harnpy.session.lifecycle import tool_key
 from harnpy.session.prompt import SYSTEM, known_to_all, memo_message
 from harnpy.session.turns import Fact, usage
+from harnpy.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -246,7 +254,9 @@ class Turn:
         self.guards = guards
         self._began = session.clock.monotonic()
         self.agent = agent
-        self.events: list[Event] = []
+        self._events: list[Event] = []
+        self._open: Callable[[], object] | None = None  # writes the beginning, as long as that waits
+        self._opening: list[EventDraft] = []
         self._prompt: list[Message] | None = None
         self._prompts = 0  # how many of the events are its messages
         self.messages: list[Message] = []
@@ -259,6 +269,13 @@ class Turn:
         self._reply: Reply | None = None
         #: What people read of the answer, where its message has markup.
         self.visible: str | None = None
+
+    @property
+    def events(self) -> list[Event]:
+        """The events that the turn has written, its beginning first."""
+        if self._open is not None:
+            self._open()
+        return self._events
 
     # What an agent reads.
 
@@ -357,17 +374,46 @@ class Turn:
     # What the runtime does with it.
 
     def begin(self, prompt: list[EventDraft], key: str | None, *, is_looped: bool = False) -> None:
-        """Write the turn's beginning and the prompt, and read the request, unless a loop makes its own."""
+        """Write the turn's beginning and the prompt, and read the request, unless a loop makes its own. Then
+        the beginning waits for the loop's first step, if nobody may be in between."""
         data = {"agent_id": self.agent} if key is None else {"agent_id": self.agent, "key": key}
         started = EventDraft(kinds.TURN_STARTED, data)
         for draft in prompt:
             draft.turn = started
-        self.events += self.session.write(started, *prompt)
-        self._prompts = len(prompt)
+        self._prompts, self._opening = len(prompt), [started, *prompt]
+        self._open = self._write_opening
         if is_looped:
+            if not self.session.may_wait:
+                self.open()
             return
+        self.open()
         self.session.resize_if_due(turn=self.events[0])
         self._read_request()
+
+    def open(self) -> None:
+        """Write the turn's beginning, if that hasn't been done."""
+        if self._open is not None:
+            self._open()
+
+    def opening(self, write: Callable[[], object]) -> list[EventDraft]:
+        """Return the drafts of the beginning for who writes them with more: ``write()`` does it at once. None
+        where they are written."""
+        if self._open is None:
+            return []
+        self._open = write
+        return self._opening
+
+    def wrote(self, events: list[Event]) -> None:
+        """Take notice of events of the turn that were written."""
+        self._open = None
+        self._events += events
+
+    def hold(self, drafts: list[EventDraft]) -> None:
+        """Write these with what the turn writes next: its end."""
+        self._held += drafts
+
+    def _write_opening(self) -> None:
+        self.wrote(self.session.write(*self._opening))
 
     def recover(self, attempt: int, error: Exception) -> bool:
         """Make the window smaller for a model that has refused the request as too long, and read it again.
@@ -399,7 +445,7 @@ class Turn:
         """Append events of the turn."""
         for draft in drafts:
             draft.turn = self.events[0]
-        self.events += self.session.write(*drafts)
+        self._events += self.session.write(*drafts)
 
     def begin_step(self, model: str | None, *, own: bool = True) -> None:
         """Write that a model is called, behind the end of a step that the agent didn't begin itself."""
@@ -465,6 +511,8 @@ class Turn:
         if waiting is None:
             self._pairing.close()
         self._end_last_step()
+        if self._is_looped and self.session.is_followed:
+            self._write_held()  # others work before the end is stored
         reason = "completed" if self._reply is None else self._reply.stop_reason
         if waiting is not None:
             self._held.append(EventDraft(kinds.WAIT_STARTED, waiting))
@@ -513,10 +561,19 @@ class Turn:
             raise InvalidArgument("`stream` must be a plain function: `aio` has `stream()` for loops")
         return told if isinstance(told, Future) else None
 
+    def leave(self) -> None:
+        """Write what is there of a turn that fails: its beginning, and what its loop has come to."""
+        with suppress(StorageError, SessionError):  # whoever ends the turn says what went wrong
+            self.open()
+            if self._is_looped:
+                self._write_held()
+        self.start_answer()  # what was shown becomes no message
+
     def start_answer(self) -> None:
         """Have the next text that is shown take the place of what was shown of the answer: a model that
         failed is asked again."""
-        self.session.live.end_answer(self.events[0].seq)
+        if self._events:
+            self.session.live.end_answer(self._events[0].seq)
 
     def _take_pieces(self) -> None:
         if not self._pieces:

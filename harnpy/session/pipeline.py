@@ -200,6 +200,7 @@ class Pipeline:
             txn.resize_with(call)
             status, loaded = txn.status, txn.revision
             if self._hooks:
+                txn.has_hooks = True
                 self._run_hooks(stages.AFTER_LOAD, txn, call)
             self._emit(runtime_events.LOADED, live)
         except Exception as error:

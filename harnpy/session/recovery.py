@@ -106,6 +106,7 @@ class ResumedTxn(Txn):
             if event is None:
                 break
             self._note_ids(draft, event)
+            draft.event = event
             done.append(event)
         self._advance(taken, done)
         return done

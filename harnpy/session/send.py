@@ -263,9 +263,13 @@ class Send:
                 if wait.external_id is not None:
                     waiting["external_id"] = wait.external_id
             except BaseException:
-                turn.start_answer()  # what was shown becomes no message
+                turn.leave()
                 raise
-            turn.check()
+            try:
+                turn.check()
+            except BaseException:
+                turn.leave()
+                raise
         turn.finish(waiting)
         self.events = turn.events
 

@@ -223,6 +223,7 @@ class Txn(Session):
         "_view",
         "action",
         "caller",
+        "has_hooks",
         "on_appended",
         "key",
         "resizes",
@@ -241,6 +242,8 @@ class Txn(Session):
         self.on_appended: Callable[[Sequence[Event]], None] | None = None
         #: Whether an error leaves the turn as it is, for who enters it again.
         self.stays_open = False
+        #: Whether hooks work on it, too.
+        self.has_hooks = False
         self._conflict: SessionConflict | None = None  # by something else
         #: Which of the pending events are those of the resize at the end, and which its report.
         self._resized = (0, 0, 0)
@@ -413,6 +416,17 @@ class Txn(Session):
             begin, told = len(self._overlay.pending), len(self.resizes)
             self.resize_if_due()
             self._resized = begin, len(self._overlay.pending), told
+
+    @property
+    def may_wait(self) -> bool:
+        """Return whether what a turn begins with may be stored with its first step: it is all that there is,
+        and others would change nothing about it."""
+        return not (self._overlay.pending or self.is_replaying or self.on_appended is not None)
+
+    @property
+    def is_followed(self) -> bool:
+        """Return whether hooks or a resize work on what the action has written, before the save."""
+        return self.has_hooks or self.resizes_itself
 
     def begin_streaming(self) -> None:
         """From now on store at once what is written, but for the append that ends the turn."""
