@@ -302,6 +302,7 @@ class SessionConversation(Conversation):
         self._answer: Event | EventDraft | None = None  # the last one: its calls are made
         # The session as `store` left it. While it still looks like that, the order of its messages is known.
         self._seen: object = None
+        self._seen_version = -1
         self._count = 0
         self._joined = False  # others' messages have, since the last step began
         self._was_cut = False
@@ -509,9 +510,13 @@ class SessionConversation(Conversation):
             self._began = self._began.event
         for event in events:
             if event.type != kinds.MESSAGE_ADDED:
-                self._noted += self._order.add(event.type, event.body, event)
+                self._note_event(event)
             elif event.body.get("role") == "assistant":
                 self._answer = event
+
+    def _note_event(self, event: Event) -> None:
+        """Have an event be part of the loop's result, if it is one that results show."""
+        self._noted += self._order.add(event.type, event.body, event)
 
     def _append(
         self, session: Session, drafts: list[EventDraft], expected_version: int | None
@@ -587,6 +592,8 @@ class SessionConversation(Conversation):
         return not (others_first or self._was_cut) and self._in_step(session)
 
     def _in_step(self, session: Session) -> bool:
+        if session.version == self._seen_version:
+            return True
         window = session.view.window
         return window is self._seen and len(window.entries) == self._count
 
@@ -597,7 +604,7 @@ class SessionConversation(Conversation):
 
     def _mark(self, session: Session) -> None:
         self._seen = session.view.window
-        self._count = session.length
+        self._count, self._seen_version = len(self._seen.entries), session.version
 
     def _take_over(self, session: Session) -> None:
         """Continue from what the session holds."""

@@ -16,7 +16,7 @@ from harnpy.session.errors import EventDecodeError, InvalidArgument
 from harnpy.world.clock import rfc3339_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from harnpy.world import World
 
@@ -291,6 +291,15 @@ class EventDraft:
             self.metadata = checked(self.metadata, "metadata")
 
 
+def check_all(drafts: Sequence[EventDraft]) -> None:
+    """Make sure that they can be stored anywhere. Raises `EventRejected`."""
+    for draft in drafts:
+        if not isinstance(draft.data, Payload):
+            draft.data = checked(draft.data)
+        if draft.metadata is not None:
+            draft.metadata = checked(draft.metadata, "metadata")
+
+
 class Origin:
     """The session an event belongs to: what the event needs of it, without keeping all of it alive.
 
@@ -379,8 +388,9 @@ class Event:
             turn = turn.event
         elif turn.__class__ is str:
             turn = TurnRef(owner, name=turn)
-        event = draft.event = cls(owner, seq, draft.type, draft.data, moment, turn)
-        event.more, event.cost = more, draft.cost
+        event = draft.event = cls.__new__(cls)
+        event.owner, event.seq, event.type, event.body = owner, seq, draft.type, draft.data
+        event.moment, event.turn, event.more, event.cost = moment, turn, more, draft.cost
         if draft.metadata:
             event._metadata = draft.metadata
         if draft.id is not None:

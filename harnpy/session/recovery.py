@@ -123,10 +123,6 @@ class ResumedTxn(Txn):
         self._has_changed_history |= any(event.type in HISTORY for event in events)
         self._tell([event for event in events if not (event in written or self._recorded.is_own(event))])
 
-    def _store_now(self, *, may_rebase: bool) -> None:
-        if self._overlay.pending:
-            super()._store_now(may_rebase=may_rebase)
-
     def _note_ids(self, draft: EventDraft, event: Event) -> None:
         if event.type in _NAMED:
             for name in _IDS:

@@ -15,7 +15,7 @@ from harnpy.formats.json import compact_json
 from harnpy.session import events as kinds
 from harnpy.session.codec import store_key
 from harnpy.session.errors import SessionConflict, SessionError, SessionNotFound, SessionReadOnly
-from harnpy.session.events import Event, EventDraft, Origin
+from harnpy.session.events import Event, EventDraft, Origin, check_all
 from harnpy.session.history import ANY
 from harnpy.session.lifecycle import ToolStarted
 from harnpy.session.log import Session, finder
@@ -333,9 +333,9 @@ class Txn(Session):
         """Append all drafts or none; to the store only once they are saved, unless the action streams."""
         if self._saved:
             raise SessionReadOnly.saved(self.id)
+        check_all(drafts)
         at_once = self._streams
         for draft in drafts:
-            draft.check()
             if draft.type in HISTORY:
                 self._has_changed_history = True
             elif draft.type == kinds.TURN_COMPLETED:
@@ -363,7 +363,12 @@ class Txn(Session):
                 if event.type not in _CONVERSATION:
                     self._is_settled = False
         if at_once:
-            self._store_now(may_rebase=expected_version is None)
+            self._has_streamed = True
+            try:
+                self._store(may_rebase=expected_version is None)
+            except BaseException:
+                self._catch_up()
+                raise
         return events
 
     def adopt_log(self, events: list[Event]) -> None:
@@ -478,14 +483,6 @@ class Txn(Session):
                 self._catch_up()
         if self._conflict is not None:
             raise self._conflict
-
-    def _store_now(self, *, may_rebase: bool) -> None:
-        self._has_streamed = True
-        try:
-            self._store(may_rebase=may_rebase)
-        except BaseException:
-            self._catch_up()
-            raise
 
     def _catch_up(self) -> None:
         """Leave what isn't stored, and stand behind what others have appended."""

@@ -57,6 +57,9 @@ class TurnConversation(SessionConversation):
         self._turn.wrote(events)
         return events
 
+    def _note_event(self, event: Event) -> None:
+        """Do nothing: nobody asks for the transcript."""
+
     def settle(self) -> None:
         """Do nothing: nobody asks for the transcript."""
 

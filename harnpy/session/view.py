@@ -118,13 +118,12 @@ class View:
 
     def extend(self, events: Sequence[Event]) -> None:
         """Apply the events of one append. A step that begins among them begins before them all."""
-        if len(events) > 1:
-            for event in events:
-                if event.type == kinds.STEP_STARTED:
-                    _step_started(self, event)
-            events = [event for event in events if event.type != kinds.STEP_STARTED]
         for event in events:
-            self.apply(event)
+            if event.type == kinds.STEP_STARTED:
+                _step_started(self, event)
+        for event in events:
+            if event.type != kinds.STEP_STARTED:
+                self.apply(event)
 
     def read(self, events: Iterable[Event]) -> None:
         """Apply the events of the next appends."""
@@ -387,7 +386,7 @@ class Saves:
         """Return the same count, to go on from here on its own."""
         copy = Saves.__new__(Saves)
         copy.count, copy._read = self.count, self._read
-        copy._open, copy._batch = set(self._open), set(self._batch)
+        copy._open, copy._batch = self._open.copy(), self._batch.copy()
         return copy
 
     def resume(self, count: int, read: int, open_turns: Iterable[int]) -> None:

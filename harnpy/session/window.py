@@ -59,7 +59,10 @@ class Groups:
         """Return where the turn's next message stands among ``count`` others, and make room for it."""
         if turn not in self._open:
             return count
-        place = self._open[turn][0]
+        place, own = self._open[turn]
+        if len(self._open) == 1:
+            self._open[turn] = place + 1, own + 1
+            return place
         behind = False
         for other, (end, size) in self._open.items():
             behind = behind or other == turn
@@ -169,7 +172,7 @@ class Window:
         entries = self.entries
         count = len(entries)
         turn = turn_of(entry)
-        begun = self.groups.is_begun(turn)
+        begun = bool(self.contexts) and self.groups.is_begun(turn)
         place = self.groups.place(turn, count)
         if self.contexts:
             self._shift_contexts(place, begun)
