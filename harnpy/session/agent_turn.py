@@ -387,7 +387,7 @@ class Turn:
                 self.open()
             return
         self.open()
-        self.session.resize_if_due(turn=self.events[0])
+        self.session.resize_if_due(turn=self._events[0])
         self._read_request()
 
     def open(self) -> None:
@@ -443,8 +443,9 @@ class Turn:
 
     def write(self, *drafts: EventDraft) -> None:
         """Append events of the turn."""
+        begun = self.events[0]
         for draft in drafts:
-            draft.turn = self.events[0]
+            draft.turn = begun
         self._events += self.session.write(*drafts)
 
     def begin_step(self, model: str | None, *, own: bool = True) -> None:
@@ -517,7 +518,7 @@ class Turn:
         if waiting is not None:
             self._held.append(EventDraft(kinds.WAIT_STARTED, waiting))
             reason = "waiting"
-        facts = [Fact(event.type, event.body) for event in self.events if event.type == kinds.STEP_COMPLETED]
+        facts = [Fact(event.type, event.body) for event in self._events if event.type == kinds.STEP_COMPLETED]
         facts += [Fact(draft.type, draft.data) for draft in self._held if draft.type == kinds.STEP_COMPLETED]
         used = usage(facts) if facts else None
         end: dict[str, Any] = {"agent_id": self.agent, "steps": self._steps}

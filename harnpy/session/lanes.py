@@ -261,7 +261,7 @@ class Lanes:
                 queue.appendleft(ticket)
             else:
                 queue.append(ticket)
-            if self._may_go(ticket):
+            if queue[0] is ticket or self._may_go(ticket):
                 return wait
             pause = ticket.pause = waiter.pause()
         try:

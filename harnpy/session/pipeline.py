@@ -202,7 +202,8 @@ class Pipeline:
             if self._hooks:
                 txn.has_hooks = True
                 self._run_hooks(stages.AFTER_LOAD, txn, call)
-            self._emit(runtime_events.LOADED, live)
+            if self._events.has_listeners:
+                self._events.emit(runtime_events.LOADED, _facts(live))
         except Exception as error:
             self._events.failed(runtime_events.LOAD_FAILED, id, error)
             raise
@@ -244,8 +245,8 @@ class Pipeline:
                 raise SessionExists(live.id, conflict.found) from conflict
             self._run_hooks(stages.AFTER_SAVE, txn, call)
             self._run_hooks(stages.AFTER_CREATE, txn, call)
-            self._emit(runtime_events.CREATED, txn)
-            self._emit(runtime_events.SAVED, txn)
+            self._events.emit(runtime_events.CREATED, _facts(txn))
+            self._events.emit(runtime_events.SAVED, _facts(txn))
 
     def _load(self, id: str, revision: int | None) -> LiveSession:
         live = self._load_session(id)
@@ -278,18 +279,16 @@ class Pipeline:
     def _save(self, txn: Txn, drafts: list[EventDraft], call: Caller) -> None:
         try:
             txn.save(*drafts)
-            self._tell_resizes(txn.resizes)
-            txn.resizes = []
+            if txn.resizes:
+                self._tell_resizes(txn.resizes)
+                txn.resizes = []
             if self._hooks:
                 self._run_hooks(stages.AFTER_SAVE, txn, call)
-            self._emit(runtime_events.SAVED, txn)
+            if self._events.has_listeners:
+                self._events.emit(runtime_events.SAVED, _facts(txn))
         except Exception as error:
             self._events.failed(runtime_events.SAVE_FAILED, txn.id, error)
             raise
-
-    def _emit(self, name: str, session: Session) -> None:
-        if self._events.has_listeners:
-            self._events.emit(name, _facts(session))
 
     def _tell_resizes(self, reports: Iterable[ResizeReport]) -> None:
         for report in reports:

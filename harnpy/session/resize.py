@@ -210,16 +210,13 @@ def settings(session: Session) -> Settings:
 
 def _levels(session: Session) -> tuple[Mapping[str, Any], ...]:
     """Return who sets settings of the session, beside itself: the nearest first."""
-    resizing = resizing_of(session)
+    resizing = session.resizing or resizing_of(session)
     limit = resizing.policy.max_length
     default = {} if limit is None else {_LENGTH: limit}
-    return (resizing.agent or {}, _defined(session.definition), *resizing.levels, default)
-
-
-def _defined(definition: Any) -> Mapping[str, Any]:
-    """Return the settings of a definition."""
+    definition = session.definition
     given = definition.get("settings") if isinstance(definition, dict) else None
-    return {name_of(key): value for key, value in given.items()} if isinstance(given, dict) else {}
+    defined = {name_of(key): value for key, value in given.items()} if isinstance(given, dict) else {}
+    return (resizing.agent or {}, defined, *resizing.levels, default)
 
 
 def analyze(session: Session) -> str | None:
@@ -254,7 +251,8 @@ def resize(
 
 def resizes_itself(session: Session) -> bool:
     """Return whether it is ever resized by itself."""
-    may_be = session.policy.can_be_due(None) or _max_length(session) is not None
+    resizing = session.resizing or resizing_of(session)
+    may_be = resizing.policy.can_be_due(None) or _max_length(session) is not None
     return may_be and session.auto_resize
 
 

@@ -20,6 +20,7 @@ from harnpy.session import events as kinds
 from harnpy.session.agent_turn import NO_GUARDS, Turn
 from harnpy.session.agents import OVERFLOW, AgentDef, TurnResult, Waiting
 from harnpy.session.errors import InvalidArgument
+from harnpy.session.events import EventDraft
 from harnpy.session.history import message_drafts
 from harnpy.session.lanes import within
 from harnpy.session.messages import text_of
@@ -68,7 +69,9 @@ def run_agent(agent: Any, turn: Turn) -> None:
         found = call(agent, turn.messages, turn)
     else:
         found = call(agent, turn.messages)
-    if inspect.isgenerator(found):
+    if found is None or type(found) is str:
+        turn.answer(found)
+    elif inspect.isgenerator(found):
         with closing(found):
             for item in found:
                 seen = turn.take(item)
@@ -226,16 +229,19 @@ class Send:
     ) -> None:
         if client is not None:
             clients.check_client_id(client)
-        given = {"role": "user", "content": prompt} if isinstance(prompt, str) else prompt
-        self._prompt = [] if given is None else message_drafts(given)
-        if given is not None and not self._prompt:
+        if type(prompt) is str:
+            self._prompt = [EventDraft(kinds.MESSAGE_ADDED, {"role": "user", "content": prompt})]
+        else:
+            given = {"content": prompt} if isinstance(prompt, str) else prompt
+            self._prompt = [] if given is None else message_drafts(given)
+        if prompt is not None and not self._prompt:
             raise InvalidArgument("runtime send: prompt must contain at least one message")
         if sink is not None:
             arguments.function("stream", sink)
         self._agent = agent
         self._sink = sink
         self._options = options or {}
-        self._timeout = arguments.optional_seconds("timeout", timeout)
+        self._timeout = None if timeout is None else arguments.seconds("timeout", timeout)
         self._guards = guards
         self._client = client
         self.events: list[Event] = []
@@ -253,23 +259,12 @@ class Send:
         retries = 0 if is_loop else self._options.get(RETRIES, 1)
         turn.begin(self._prompt, session.key, is_looped=is_loop)
         session.on_appended = None
-        waiting = None
         span = telemetry.OFF if is_loop else telemetry.agent_span(turn.agent, session.id)
-        with within(self._timeout, session.caller, session.id), span:
-            try:
-                _run(agent, turn, retries)
-            except Waiting as wait:
-                waiting = {"reason": wait.reason}
-                if wait.external_id is not None:
-                    waiting["external_id"] = wait.external_id
-            except BaseException:
-                turn.leave()
-                raise
-            try:
-                turn.check()
-            except BaseException:
-                turn.leave()
-                raise
+        if self._timeout is None and span is telemetry.OFF:
+            waiting = _answered(agent, turn, retries)
+        else:
+            with within(self._timeout, session.caller, session.id), span:
+                waiting = _answered(agent, turn, retries)
         turn.finish(waiting)
         self.events = turn.events
 
@@ -283,6 +278,23 @@ class Send:
         for draft in self._prompt:
             if draft.data["role"] == "user":
                 draft.data["metadata"] = {**(draft.data.get("metadata") or {}), **signature}
+
+
+def _answered(agent: Any, turn: Turn, retries: int) -> dict[str, Any] | None:
+    """Run an agent to its end. Return what the turn waits for then; None for nothing."""
+    waiting = None
+    try:
+        try:
+            _run(agent, turn, retries)
+        except Waiting as wait:
+            waiting = {"reason": wait.reason}
+            if wait.external_id is not None:
+                waiting["external_id"] = wait.external_id
+        turn.check()
+    except BaseException:
+        turn.leave()
+        raise
+    return waiting
 
 
 def _run(agent: Any, turn: Turn, retries: int) -> None:
