@@ -60,9 +60,6 @@ class TurnConversation(SessionConversation):
     def _note_event(self, event: Event) -> None:
         """Do nothing: nobody asks for the transcript."""
 
-    def settle(self) -> None:
-        """Do nothing: nobody asks for the transcript."""
-
     def _store_end(self) -> None:
         """Leave what is pending to the turn, which writes it with its end."""
         session = followed(self._sessions, self)

@@ -160,11 +160,11 @@ class Loop:
             status = "failed"
         if self.daemon is not None:
             self.daemon.save(status)
+        conversation.end(self._stop_reason(status), state.iterations, self.skills.active)
         ms = int((clock() - begin) * 1000)
         self.models.trace.record_loop(status, state.iterations, ms, state.calls, list(state.successful))
-        conversation.settle()
         result = self._result(status, ms)
-        conversation.end(self._stop_reason(status), state.iterations, self.skills.active)
+        conversation.leave()
         return result
 
     def _stop_reason(self, status: str) -> str:
