@@ -52,7 +52,8 @@ _MESSAGES = frozenset({kinds.MESSAGE_ADDED})
 class CallingTurn(Protocol):
     """The part of a turn that calls need."""
 
-    events: list[Event]
+    @property
+    def events(self) -> list[Event]: ...
 
     @property
     def session(self) -> Txn: ...

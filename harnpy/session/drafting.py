@@ -25,7 +25,7 @@ from harnpy.session.past import number_of
 from harnpy.session.rewind import LeafMoved, leaf_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harnpy.session.events import Origin
     from harnpy.session.view import View

@@ -244,8 +244,9 @@ class EventDraft:
     """An event that is to be appended.
 
     ``turn`` is the ``turn_started`` of the agent loop that the event belongs to, the draft of that while it
-    isn't written, or the name of a turn. ``event`` is the one that was made of the draft last. An import brings what it has of its own: ``id``, ``timestamp`` (RFC 3339), ``seq`` (which must be the next),
-    and ``parent_id``, the event behind which it stands.
+    isn't written, or the name of a turn. ``event`` is the one that was made of the draft last. An import
+    brings what it has of its own: ``id``, ``timestamp`` (RFC 3339), ``seq`` (which must be the next), and
+    ``parent_id``, the event behind which it stands.
     """
 
     __slots__ = ("cost", "data", "event", "id", "metadata", "place", "turn", "type")
@@ -383,7 +384,7 @@ class Event:
 
     @classmethod
     def drafted(cls, draft: EventDraft, owner: Origin, seq: int, moment: float, more: int = 0) -> Event:
-        turn = draft.turn
+        turn: Any = draft.turn
         if turn.__class__ is EventDraft:
             turn = turn.event
         elif turn.__class__ is str:

@@ -14,7 +14,7 @@ from harnpy.session.events import COMPACTION_TRIGGERED, TRANSCRIPT_EVENT, EventD
 from harnpy.session.transcript import LIVE_KINDS, lifecycle_event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from harnpy.formats.dicts import Dict
     from harnpy.session.events import Event
@@ -321,14 +321,20 @@ def _shown_id(event: Event) -> str:
     return event_id(f"{event.owner.id}#compaction", event.seq, event.time)
 
 
-def events_of(notes: list[PlacedNote]) -> Iterator[Event]:
-    """Return the events of all of them, in order."""
-    return (event for _, what in notes for event in events_at(what))
-
-
 def is_live(event: Event) -> bool:
     """Return whether the event is about live clients."""
     return event.type == TRANSCRIPT_EVENT and event.body.get("kind") in LIVE_KINDS
+
+
+def live_among(notes: list[PlacedNote]) -> list[Event]:
+    """Return the events about live clients, in order; most lists have none."""
+    found: list[Event] = []
+    for _, what in notes:
+        if isinstance(what, Pack):
+            found += filter(is_live, what.events())
+        elif what.type == TRANSCRIPT_EVENT and is_live(what):
+            found.append(what)
+    return found
 
 
 def values_of(note: PlacedNote) -> list[dict[str, Any]]:

@@ -264,9 +264,7 @@ class Level(MutableMapping[str, Any]):
         return len(self._values)
 
 
-def effective(
-    registers: Mapping[str, Register], levels: Sequence[Mapping[str, Any]], name: str
-) -> Any:
+def effective(registers: Mapping[str, Register], levels: Sequence[Mapping[str, Any]], name: str) -> Any:
     """Return the value of a setting: the session's own, else that of the nearest level; None where nobody has
     set it."""
     own = registers.get(REGISTERS + name)

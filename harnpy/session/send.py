@@ -177,9 +177,9 @@ def resolved(agent: Any, session: Txn, options: Mapping[str, Any], budget: Budge
         return agent
     agents = session.agents
     if agent is None:
-        agent = agents if agents is not None else session.definition
+        agent = agents if agents is not None else session.live.agent_def
     if isinstance(agent, AgentFactory):
-        agents, agent = agent, agent.definition or session.definition
+        agents, agent = agent, agent.definition or session.live.agent_def
     if isinstance(agent, dict):
         agent = AgentDef.stored(agent)
     check_send(agent, session.id, options)

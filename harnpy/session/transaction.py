@@ -270,39 +270,44 @@ class Txn(Session):
         self.version, self.moment = version, moment
         self._ahead: list[list[Event]] = []
         self._is_settled = True  # nothing of that changes registers or status
-        self._view, self._is_view_borrowed = view, False
+        self._view: View | None = None
+        self._is_view_borrowed = False
         if view is not None:
-            view.log = partial(self._overlay.read, 0)
+            self.view = view
 
     # While all that it has written is stored, it has the live session's view: that stays as it is until this
-    # one appends again, and what others append meanwhile goes to a copy. What isn't stored is in a view of its
-    # own, which is made when somebody looks: most turns never do.
+    # one appends again, and what others append meanwhile goes to a copy. What isn't stored yet is in a view
+    # of its own, which is made when somebody looks: in most turns nobody does.
 
-    @property  # type: ignore[override]
+    @property
     def view(self) -> View:
-        if self._ahead:
-            self._own_view()
-            for events in self._ahead:
-                self._view.extend(events)
-            self._ahead, self._is_settled = [], True
-        if self._view is None:  # all is over
+        view = self._view
+        if view is None:  # all is over
             live = self._live
             return live.view if live.version == self.version else live.view.at(self.version)
-        return self._view
+        if self._ahead:
+            view = self._own_view(view)
+            for events in self._ahead:
+                view.extend(events)
+            self._ahead, self._is_settled = [], True
+        return view
+
+    @view.setter
+    def view(self, view: View) -> None:
+        """Have a view of its own, for events that no store has yet."""
+        self._view, self._is_view_borrowed = view, False
+        view.log = partial(self._overlay.read, 0)
 
     def _borrow_view(self) -> None:
         self._view, self._is_view_borrowed = self._live.lend_view(self), True
         self._ahead, self._is_settled = [], True
 
-    def _own_view(self) -> None:
-        """Have a view of its own, for events that no store has yet."""
+    def _own_view(self, view: View) -> View:
+        """Return the view, or a copy of one that is borrowed."""
         if self._is_view_borrowed:
-            self._set_view(self._view.branch())
+            view = self.view = view.branch()
             self._live.take_view_back(self)
-
-    def _set_view(self, view: View) -> None:
-        self._view, self._is_view_borrowed = view, False
-        view.log = partial(self._overlay.read, 0)
+        return view
 
     def _leave_view(self) -> None:
         """Show from now on what the log has."""
@@ -373,7 +378,7 @@ class Txn(Session):
 
     def adopt_log(self, events: list[Event]) -> None:
         """Begin with the log of a session that isn't saved. One with turns keeps its appends."""
-        self._own_view()
+        self.view = self._own_view(self.view)
         self._overlay.append(events, 0)
         self.version, self.moment = len(events), events[-1].moment
         self._imported = len(events) if any(event.type == kinds.TURN_STARTED for event in events) else 0
@@ -395,7 +400,7 @@ class Txn(Session):
         return self._live.fork(id, at=self._overlay.start if at is None else at, label=label, reason=reason)
 
     def _now(self) -> float:
-        return self.moment if self._overlay.pending else super()._now()  # an append has one time
+        return self.moment if self._overlay.pending else max(self.clock.now(), self.moment)  # one an append
 
     def history_changed(self) -> None:
         """Do nothing: the session is resized once, at the end."""
@@ -527,7 +532,7 @@ class Txn(Session):
             return False
         overlay.move_to(live.version, pending)
         self.moment = max(self.moment, live.moment)
-        self._set_view(live.view.branch())
+        self.view = live.view.branch()
         self._ahead, self._is_settled = [], True
         for seq, event in enumerate(pending, overlay.start + 1):
             event.renumber(seq, self.moment)

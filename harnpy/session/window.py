@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.events import CONTEXT_ADDED, Summary
-from harnpy.session.lifecycle import Pack, events_at, events_of, is_live, lifecycle_value, unpacked, values_of
+from harnpy.session.lifecycle import Pack, events_at, lifecycle_value, live_among, unpacked, values_of
 from harnpy.session.transcript import message_event, plain_message
 from harnpy.storage.memory import AppendOnlyList
 
@@ -276,11 +276,11 @@ class Window:
     def live_events(self) -> list[dict[str, Any]]:
         """Return the lifecycle events about live clients, in order."""
         if self.notes.is_lazy and not self.live_before:
-            return [lifecycle_value(event) for event in events_of(self.notes.loaded()) if is_live(event)]
+            return [lifecycle_value(event) for event in live_among(self.notes.loaded())]
         done, found = self._live
         notes = self.notes.items()
         if done < len(notes):
-            found += [lifecycle_value(event) for event in events_of(notes[done:]) if is_live(event)]
+            found += [lifecycle_value(event) for event in live_among(notes[done:])]
             self._live = len(notes), found
         return found
 
