@@ -521,7 +521,7 @@ class Turn:
             reason = "waiting"
         facts = [Fact(event.type, event.body) for event in self._events if event.type == kinds.STEP_COMPLETED]
         facts += [Fact(draft.type, draft.data) for draft in self._held if draft.type == kinds.STEP_COMPLETED]
-        used = usage(facts) if facts else None
+        used = usage(facts)
         end: dict[str, Any] = {"agent_id": self.agent, "steps": self._steps}
         if used is not None:
             end["usage"] = used

@@ -117,7 +117,7 @@ class ResumedTxn(Txn):
             return
         self.view.read(events)
         self.version = events[-1].seq
-        self._overlay.move_to(self.version, self._overlay.pending)
+        self._overlay.start = self.version
         self.moment = events[-1].moment
         self._has_streamed |= any(event.type == kinds.TURN_STARTED for event in events)
         self._has_changed_history |= any(event.type in HISTORY for event in events)

@@ -18,7 +18,7 @@ from harnpy.session.errors import SessionConflict, SessionError, SessionNotFound
 from harnpy.session.events import Event, EventDraft, Origin, check_all
 from harnpy.session.history import ANY
 from harnpy.session.lifecycle import ToolStarted
-from harnpy.session.log import Session, finder
+from harnpy.session.log import Session
 from harnpy.session.past import PastStream
 from harnpy.session.resize import Resizing
 from harnpy.session.turns import end_open_turns
@@ -47,18 +47,22 @@ if TYPE_CHECKING:
 
 
 class OverlayStream:
-    """The first ``start`` events of ``base``, and behind them those that are ``pending``."""
+    """The first ``start`` events of ``whole``, and behind them those that are ``pending``."""
 
-    def __init__(self, base: Stream, start: int) -> None:
-        self.base = PastStream(base, start)
-        self.name = base.name
+    def __init__(self, whole: Stream, start: int) -> None:
+        self.whole = whole
+        self.name = whole.name
         self.start = start
         self.pending: list[Event] = []
 
-    def move_to(self, start: int, pending: list[Event]) -> None:
-        """Stand behind event number ``start`` of the base, with these events."""
-        self.start = self.base.version = start
-        self.pending = pending
+    @property
+    def base(self) -> PastStream:
+        """The first events, as a stream."""
+        return PastStream(self.whole, self.start)
+
+    def find(self, seq: int) -> Event | None:
+        """Return the event with that number; None when there is none."""
+        return None if seq < 1 else next(self.read(seq - 1, seq), None)
 
     @property
     def version(self) -> int:
@@ -266,7 +270,7 @@ class Txn(Session):
         self.strict, self.saves, self.clock = live.strict, live.saves, live.clock
         self.origin = Origin(live.id, origin.world, origin.parent, origin.shared)
         self.stream = self._overlay = OverlayStream(live.stream, version)
-        self.origin.find = finder(self._overlay)
+        self.origin.find = self._overlay.find
         self.version, self.moment = version, moment
         self._ahead: list[list[Event]] = []
         self._is_settled = True  # nothing of that changes registers or status
@@ -518,7 +522,7 @@ class Txn(Session):
                     live.refresh()
                     if not (may_rebase and self._rebase()):
                         raise
-            overlay.move_to(live.version, [])
+            overlay.start, overlay.pending = live.version, []
             self.version, self._revision = live.version, live.revision
             if self._streams:
                 self._borrow_view()
@@ -530,7 +534,7 @@ class Txn(Session):
         pending = self._rebasable()
         if pending is None or not all(map(commutes, news)):
             return False
-        overlay.move_to(live.version, pending)
+        overlay.start, overlay.pending = live.version, pending
         self.moment = max(self.moment, live.moment)
         self.view = live.view.branch()
         self._ahead, self._is_settled = [], True
