@@ -329,14 +329,12 @@ class TestRegistry:
             "session_id": "s",
         }
         loops[0].end("completed")
-        loops[0].leave()
         with pytest.raises(SessionLeased):
             theirs.begin(None, "text")
         loops[1].fail("cancelled")
         other.lease_wait = 30.0  # a thread lets the lease go, when it comes round to it
         theirs.begin(None, "text")
         theirs.end("completed")
-        theirs.leave()
 
     def test_a_loop_hears_what_others_inject_and_loses_nothing(self, registry: SessionRegistry) -> None:
         other = SessionRegistry()
@@ -349,7 +347,6 @@ class TestRegistry:
         loop.store()
         assert [message["content"] for message in loop.arrivals()] == ["meanwhile"]
         loop.end("completed")
-        loop.leave()
         said = [message["content"] for message in other.messages("s")]
         assert sorted(said) == ["meanwhile", "task"]
 

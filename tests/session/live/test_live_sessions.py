@@ -75,7 +75,6 @@ def test_what_a_program_had_is_free_when_it_ends(url: str, tmp_path: Path) -> No
     loop = SessionConversation("s", registry)
     loop.begin(None, "text")
     loop.end("completed")
-    loop.leave()
     registry.stores.close()
     with closing(open_store(url)) as other:
         other.lease("session:s", wait=0).release()
