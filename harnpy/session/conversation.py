@@ -521,6 +521,9 @@ class SessionConversation(Conversation):
     ) -> list[Event]:
         return session.write(*drafts, expected_version=expected_version)
 
+    def _store_end(self) -> None:
+        self.store()
+
     def end(self, stop_reason: str, steps: int = 0, skills: Sequence[str] = ()) -> None:
         if self._handed_over and stop_reason == DONE:
             stop_reason = HANDED_OVER
@@ -541,9 +544,6 @@ class SessionConversation(Conversation):
                 self._pending = pending
         unfollow(self._sessions, self)
         self._ended = session
-
-    def _store_end(self) -> None:
-        self.store()
 
     def _end_turn(self, stop_reason: str, steps: int) -> None:
         done: Dict = {"agent_id": self.agent, "steps": steps}
