@@ -83,6 +83,9 @@ def _is_plainly_clean(value: Any) -> bool:
             found += item.values()
         elif kind is list:
             found += item
+        elif kind is int:
+            if not _MINIMUM <= item <= _MAXIMUM:
+                return False
         elif not (item is None or kind is bool or _is_scalar(item, kind)):
             return False
     return True

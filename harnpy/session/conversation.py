@@ -439,7 +439,7 @@ class SessionConversation(Conversation):
 
     def replaced(self) -> list[Dict] | None:
         session = followed(self._sessions, self)
-        if session is not None and not self._is_next(session):
+        if session is not None and self._may_differ(session) and not self._is_next(session):
             self.store()
         former, self._former = self._former, None
         return former
@@ -589,6 +589,10 @@ class SessionConversation(Conversation):
         """Return whether what is pending belongs right behind what the session holds."""
         others_first = bool(self._arrived) and self._pending_messages()
         return not (others_first or self._was_cut) and self._in_step(session)
+
+    def _may_differ(self, session: Session) -> bool:
+        """Return False if nobody has done anything to the session since `store`, at a glance."""
+        return bool(self._arrived) or self._was_cut or session.version != self._seen_version
 
     def _in_step(self, session: Session) -> bool:
         if session.version == self._seen_version:
