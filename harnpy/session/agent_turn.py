@@ -533,6 +533,7 @@ class Turn:
     def looped(self, stop_reason: str, steps: int) -> None:
         """Take notice that an agent loop was the turn, and has written all of it but its end."""
         self._is_looped, self._steps, self._reply = True, steps, Reply(stop_reason=stop_reason)
+        self.session.keeps_answer = True
 
     def show(self, text: str) -> Future[None] | None:
         """`emit` a text. Return what has a result once it was seen, if whoever streams wants to be waited

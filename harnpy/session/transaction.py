@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial, wraps
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from harnpy.formats.json import compact_json
@@ -228,6 +228,7 @@ class Txn(Session):
         "action",
         "caller",
         "has_hooks",
+        "keeps_answer",
         "on_appended",
         "key",
         "resizes",
@@ -248,6 +249,8 @@ class Txn(Session):
         self.stays_open = False
         #: Whether hooks work on it, too.
         self.has_hooks = False
+        #: Whether what the turn has come to is stored although its end isn't: somebody has paid for it.
+        self.keeps_answer = False
         self._conflict: SessionConflict | None = None  # by something else
         #: Which of the pending events are those of the resize at the end, and which its report.
         self._resized = (0, 0, 0)
@@ -566,14 +569,17 @@ class Txn(Session):
         return 1 if known is None else known.version + 1
 
     def rollback(self, error: BaseException, reason: str) -> None:
-        """Leave what isn't stored. If the action streamed, end the turns that it leaves open."""
-        self._overlay.pending = []
+        """Leave what isn't stored, but for an answer. End the turns that an action which streamed leaves open."""
+        pending, self._overlay.pending = self._overlay.pending, []
         self.version = self._overlay.start
         self._leave_view()
         if not self._has_streamed or self._saved or self.stays_open:
             return
         try:
             with self._live.lock:
+                answer = [*takewhile(lambda event: event.type != kinds.TURN_COMPLETED, pending)]
+                if answer and self.keeps_answer and self._live.version == self._overlay.start:
+                    self._live.commit(answer)
                 end_open_turns(self._live, reason, str(error) or type(error).__name__)
         except (SessionError, StorageError) as second:
             error.add_note(f"the turn has no end in the log: {second}")

@@ -174,3 +174,13 @@ def test_an_answer_outlives_a_turn_that_is_cancelled_at_its_end() -> None:
         assert appends(runtime) == [BEGIN, ANSWER, "turn_completed"]
         end = runtime.get("s").events()[-1].data
         assert end["turn_stop_reason"] == "cancelled"
+
+
+def test_an_answer_outlives_a_save_that_is_cancelled() -> None:
+    with desk() as runtime:
+        caller = runtime._caller.one()
+        runtime.events.on("session_action_executed", lambda name, data: caller.stop())
+        runtime.agents.mock.add(DONE)
+        with pytest.raises(CancelledError):
+            runtime.send("s", "go", caller=caller)
+        assert appends(runtime) == [BEGIN, ANSWER, "turn_completed"]
