@@ -569,7 +569,7 @@ class Txn(Session):
         return 1 if known is None else known.version + 1
 
     def rollback(self, error: BaseException, reason: str) -> None:
-        """Leave what isn't stored, but for an answer. End the turns that an action which streamed leaves open."""
+        """Leave what isn't stored, but for an answer. End the turns that a stream action leaves open."""
         pending, self._overlay.pending = self._overlay.pending, []
         self.version = self._overlay.start
         self._leave_view()
