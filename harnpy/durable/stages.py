@@ -297,6 +297,9 @@ class _StageConversation(TurnConversation):
     def make_room(self) -> None:
         """Do nothing: the node says when."""
 
+    def _store_end(self) -> None:
+        self.store()  # its transcript is read from the log
+
     def transcript(self, state: str) -> Dict:
         self.store()
         session = self._turn.session

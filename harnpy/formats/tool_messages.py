@@ -37,6 +37,8 @@ def calls_of(message: Message) -> list[Call]:
     """Return an assistant's calls, in order."""
     if message.get("role") != "assistant":
         return []
+    if type(message.get("content")) is str and not message.get("tool_calls"):
+        return []
     listed = [Call(_text(call.get("id")), _name(call), False) for call in _dicts(message.get("tool_calls"))]
     blocks = (block for block in _dicts(message.get("content")) if block.get("type") in CALL_BLOCKS)
     return [*listed, *(Call(_text(block.get("id")), _name(block), True) for block in blocks)]
@@ -62,7 +64,7 @@ def results_of(message: Message) -> list[str | None] | None:
     role = message.get("role")
     if role in RESULT_ROLES:
         return [_result_id(message)]
-    if role != "user":
+    if role != "user" or type(message.get("content")) is str:
         return None
     found = [_result_id(block) for block in _dicts(message.get("content")) if _is_result(block)]
     return found or None

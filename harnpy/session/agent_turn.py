@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Coroutine
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,12 +20,19 @@ from harnpy.formats.tool_messages import calls_of
 from harnpy.session import events as kinds
 from harnpy.session.agents import YIELDED, Pairing, Reply, messages_of, problem_of_use, unexpected
 from harnpy.session.arguments import function
-from harnpy.session.errors import AgentError, ApprovalDenied, InvalidArgument, ToolAmbiguous
+from harnpy.session.errors import (
+    AgentError,
+    ApprovalDenied,
+    InvalidArgument,
+    SessionError,
+    ToolAmbiguous,
+)
 from harnpy.session.events import EventDraft
 from harnpy.session.guards import Guards, check_budget
 from harnpy.session.lifecycle import tool_key
 from harnpy.session.prompt import SYSTEM, known_to_all, memo_message
 from harnpy.session.turns import Fact, usage
+from harnpy.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -46,7 +54,8 @@ _MESSAGES = frozenset({kinds.MESSAGE_ADDED})
 class CallingTurn(Protocol):
     """The part of a turn that calls need."""
 
-    events: list[Event]
+    @property
+    def events(self) -> list[Event]: ...
 
     @property
     def session(self) -> Txn: ...
@@ -210,6 +219,8 @@ def _place(turn: CallingTurn, id: str) -> tuple[str, int] | None:
 
 
 NO_GUARDS = Guards()
+#: What an agent has to say that gives no `Reply`.
+_SILENT = Reply()
 _SETTINGS = "settings."
 _REQUEST = "settings.request."
 
@@ -243,8 +254,11 @@ class Turn:
         self.guards = guards
         self._began = session.clock.monotonic()
         self.agent = agent
-        self.events: list[Event] = []
-        self.prompt: list[Message] = []
+        self._events: list[Event] = []
+        self._open: Callable[[], object] | None = None  # writes the beginning, as long as that waits
+        self._opening: list[EventDraft] = []
+        self._prompt: list[Message] | None = None
+        self._prompts = 0  # how many of the events are its messages
         self.messages: list[Message] = []
         self._sink = sink
         self._held: list[EventDraft] = []
@@ -256,11 +270,25 @@ class Turn:
         #: What people read of the answer, where its message has markup.
         self.visible: str | None = None
 
+    @property
+    def events(self) -> list[Event]:
+        """The events that the turn has written, its beginning first."""
+        if self._open is not None:
+            self._open()
+        return self._events
+
     # What an agent reads.
 
     @property
     def turn_id(self) -> str:
         return self.events[0].id
+
+    @property
+    def prompt(self) -> list[Message]:
+        """The messages that were sent: copies."""
+        if self._prompt is None:
+            self._prompt = [detached(event.body) for event in self.events[1 : 1 + self._prompts]]
+        return self._prompt
 
     @property
     def system(self) -> str | None:
@@ -348,23 +376,53 @@ class Turn:
     # What the runtime does with it.
 
     def begin(self, prompt: list[EventDraft], key: str | None, *, is_looped: bool = False) -> None:
-        """Write the turn's beginning and the prompt, and read the request, unless a loop makes its own."""
+        """Write the turn's beginning and the prompt, and read the request, unless a loop makes its own. Then
+        the beginning waits for the loop's first step, if nobody may be in between."""
         data = {"agent_id": self.agent} if key is None else {"agent_id": self.agent, "key": key}
-        with self.session.atomic():
-            self.events += self.session.write(EventDraft(kinds.TURN_STARTED, data))
-            self.write(*prompt)
-        self.prompt = [detached(draft.data) for draft in prompt]
+        started = EventDraft(kinds.TURN_STARTED, data)
+        for draft in prompt:
+            draft.turn = started
+        self._prompts, self._opening = len(prompt), [started, *prompt]
+        self._open = self._write_opening
         if is_looped:
+            if not self.session.may_wait:
+                self.open()
             return
-        self.session.resize_if_due(turn=self.events[0])
+        self.open()
+        self.session.resize_if_due(turn=self._events[0])
         self._read_request()
+
+    def open(self) -> None:
+        """Write the turn's beginning, if that hasn't been done."""
+        if self._open is not None:
+            self._open()
+
+    def opening(self, write: Callable[[], object]) -> list[EventDraft]:
+        """Return the drafts of the beginning for who writes them with more: ``write()`` does it at once. None
+        where they are written."""
+        if self._open is None:
+            return []
+        self._open = write
+        return self._opening
+
+    def wrote(self, events: list[Event]) -> None:
+        """Take notice of events of the turn that were written."""
+        self._open = None
+        self._events += events
+
+    def hold(self, drafts: list[EventDraft]) -> None:
+        """Write these with what the turn writes next: its end."""
+        self._held += drafts
+
+    def _write_opening(self) -> None:
+        self.wrote(self.session.write(*self._opening))
 
     def recover(self, attempt: int, error: Exception) -> bool:
         """Make the window smaller for a model that has refused the request as too long, and read it again.
 
         Return False where that is of no use, or the agent has already answered something.
         """
-        told = any(event.type == kinds.MESSAGE_ADDED for event in self.events[1 + len(self.prompt) :])
+        told = any(event.type == kinds.MESSAGE_ADDED for event in self.events[1 + self._prompts :])
         if told or self._pieces or self._held:
             return False
         retry = {
@@ -381,14 +439,16 @@ class Turn:
 
     def _read_request(self) -> None:
         self.messages = [copy() for copy in self.session.stable(_copier).messages]
-        if self.memo is not None:
-            self.messages.append(memo_message(self.memo))
+        memo = self.session.view.register("memo")
+        if memo is not None:
+            self.messages.append(memo_message(memo))
 
     def write(self, *drafts: EventDraft) -> None:
         """Append events of the turn."""
+        begun = self.events[0]
         for draft in drafts:
-            draft.turn = self.events[0]
-        self.events += self.session.write(*drafts)
+            draft.turn = begun
+        self._events += self.session.write(*drafts)
 
     def begin_step(self, model: str | None, *, own: bool = True) -> None:
         """Write that a model is called, behind the end of a step that the agent didn't begin itself."""
@@ -454,12 +514,14 @@ class Turn:
         if waiting is None:
             self._pairing.close()
         self._end_last_step()
+        if self._is_looped and self.session.is_followed:
+            self._write_held()  # others work before the end is stored
         reason = "completed" if self._reply is None else self._reply.stop_reason
         if waiting is not None:
             self._held.append(EventDraft(kinds.WAIT_STARTED, waiting))
             reason = "waiting"
-        facts = [Fact(event.type, event.body) for event in self.events]
-        facts += [Fact(draft.type, draft.data) for draft in self._held]
+        facts = [Fact(event.type, event.body) for event in self._events if event.type == kinds.STEP_COMPLETED]
+        facts += [Fact(draft.type, draft.data) for draft in self._held if draft.type == kinds.STEP_COMPLETED]
         used = usage(facts)
         end: dict[str, Any] = {"agent_id": self.agent, "steps": self._steps}
         if used is not None:
@@ -472,6 +534,7 @@ class Turn:
     def looped(self, stop_reason: str, steps: int) -> None:
         """Take notice that an agent loop was the turn, and has written all of it but its end."""
         self._is_looped, self._steps, self._reply = True, steps, Reply(stop_reason=stop_reason)
+        self.session.keeps_answer = True
 
     def show(self, text: str) -> Future[None] | None:
         """`emit` a text. Return what has a result once it was seen, if whoever streams wants to be waited
@@ -506,12 +569,23 @@ class Turn:
             raise InvalidArgument("`stream` must be a plain function: `aio` has `stream()` for loops")
         return told if isinstance(told, Future) else None
 
+    def leave(self) -> None:
+        """Write what is there of a turn that fails: its beginning, and what its loop has come to."""
+        with suppress(StorageError, SessionError):  # whoever ends the turn says what went wrong
+            self.open()
+            if self._is_looped:
+                self._write_held()
+        self.start_answer()  # what was shown becomes no message
+
     def start_answer(self) -> None:
         """Have the next text that is shown take the place of what was shown of the answer: a model that
         failed is asked again."""
-        self.session.live.end_answer(self.events[0].seq)
+        if self._events:
+            self.session.live.end_answer(self._events[0].seq)
 
     def _take_pieces(self) -> None:
+        if not self._pieces:
+            return
         messages = messages_of(self.agent, "".join(self._pieces))
         self._pieces = []
         self._pairing.take(messages)
@@ -529,7 +603,7 @@ class Turn:
         """Put before the last messages what they took: as a step, if the agent has none of its own."""
         if self._is_looped:
             return
-        reply = self._reply or Reply()
+        reply = self._reply or _SILENT
         ends: list[EventDraft] = []
         if not self._steps or (not self._in_step and (reply.usage or reply.cost or reply.model)):
             ends.append(self._step_started(reply.model))
@@ -556,5 +630,7 @@ class Turn:
 def _copier(message: Message) -> Callable[[], Message]:
     """Return what makes copies of a message that share no list and no dict with it."""
     message = known_to_all(message)
-    is_flat = all(type(value) is str for value in message.values())
-    return message.copy if is_flat else partial(detached, message)
+    for value in message.values():
+        if type(value) is not str:
+            return partial(detached, message)
+    return message.copy

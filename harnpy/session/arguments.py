@@ -49,6 +49,18 @@ def checked(value: Any, part: str = "data") -> Any:
 
     Raises `EventRejected` when it isn't JSON; ``part`` says of what it is the value.
     """
+    if type(value) is dict:
+        for key, item in value.items():  # most are flat
+            kind = type(item)
+            if type(key) is not str or not key.isascii():
+                break
+            if kind is str:
+                if not (item.isascii() or _is_text(item)):
+                    break
+            elif item is not None and kind is not bool and not (kind is int and _MINIMUM <= item <= _MAXIMUM):
+                break
+        else:
+            return value
     return value if _is_plainly_clean(value) or _is_clean(value, part) else _mended(value)
 
 
@@ -71,6 +83,9 @@ def _is_plainly_clean(value: Any) -> bool:
             found += item.values()
         elif kind is list:
             found += item
+        elif kind is int:
+            if not _MINIMUM <= item <= _MAXIMUM:
+                return False
         elif not (item is None or kind is bool or _is_scalar(item, kind)):
             return False
     return True

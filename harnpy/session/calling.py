@@ -10,7 +10,7 @@ import sys
 from collections import deque
 from contextvars import copy_context
 from threading import Lock, Thread, current_thread
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from weakref import WeakSet, finalize
 
 from harnpy.session.agents import RunEvent
@@ -109,6 +109,10 @@ def _resolve(seen: Future[None]) -> None:
 
 
 _NESTED = "an async call can't wait for another one in the same thread: use harnpy.session.aio inside it"
+
+
+#: What most functions return: nothing that is waited for.
+_ANSWERS: Final = (type(None), str, dict, list)
 
 
 class Caller(Protocol):
@@ -266,7 +270,7 @@ class LoopCaller:
     def __call__(self, fn: Callable[..., Any], *args: Any) -> Any:
         self.check()
         found = fn(*args)
-        if not inspect.isawaitable(found):
+        if type(found) in _ANSWERS or not inspect.isawaitable(found):
             return found
         try:
             loop = self._loop()

@@ -625,16 +625,8 @@ class Children:
         with self._changed:
             self._changed.notify_all()
 
-    @contextmanager
-    def of(self, parent_id: str) -> Iterator[None]:
-        """Stop those children of a session that its log calls off, when an action on it fails."""
-        try:
-            yield
-        except BaseException:
-            self._stop_canceled(parent_id)
-            raise
-
-    def _stop_canceled(self, parent_id: str) -> None:
+    def stop_canceled(self, parent_id: str) -> None:
+        """Stop those children of a session that its log calls off: an action on it has failed."""
         for handle in self._open():
             if handle.ref.parent_id == parent_id and handle.turn is not None:
                 with suppress(SessionError, StorageError):

@@ -60,12 +60,19 @@ class Conversation:
         self.summary: str | None = None
         #: Asks the loop's own model, for compactions of the session while the loop runs.
         self.summarize: Callable[[str], str] | None = None
-        #: What began the turn that runs, if a session has it.
-        self.turn: Event | None = None
+        self._began: Event | EventDraft | None = None
         self._lifecycle: list[tuple[str, Any]] = []
         self._order: TranscriptOrder[Any] = TranscriptOrder()
         self._sent: list[Dict] = []
         self._sent_of: object = None  # what it is the request form of
+
+    @property
+    def turn(self) -> Event | None:
+        """What began the turn that runs, if a session has it."""
+        if isinstance(self._began, EventDraft):
+            self.store()
+        began = self._began
+        return None if isinstance(began, EventDraft) else began
 
     def begin(self, system: str | None, tool_format: str) -> None:
         """Load what came before. ``system`` is the caller's system prompt."""
@@ -179,7 +186,8 @@ class Conversation:
         """Write the conversation to the session."""
 
     def end(self, stop_reason: str, steps: int = 0, skills: Sequence[str] = ()) -> None:
-        """Record that the loop has ended, with these skills active for the session's next one."""
+        """Store that the loop has ended, with these skills active for the session's next one. What the loop
+        left can be read on."""
 
     def fail(self, error: BaseException) -> None:
         """Record that an error or a cancellation ended the loop: calls that are open get an end."""
@@ -288,13 +296,15 @@ class SessionConversation(Conversation):
         self._noted: list[Event] = []
         self._usage: Counter[str] = Counter()
         self._handed_over = False  # and nothing was called since
-        self._answer: Event | None = None  # the last one stored: its calls are made
+        self._answer: Event | EventDraft | None = None  # the last one: its calls are made
         # The session as `store` left it. While it still looks like that, the order of its messages is known.
         self._seen: object = None
+        self._seen_version = -1
         self._count = 0
         self._joined = False  # others' messages have, since the last step began
         self._was_cut = False
         self._former: list[Dict] | None = None  # the messages before somebody else cut them
+        self._ended: Session | None = None  # the session, once the loop has let it go
         self._registers: Dict = {}
         self._fresh: list[Dict] = []  # of what `sent` returned, those that the log doesn't have yet
         self._sent_at = 0  # the log's version then
@@ -304,17 +314,20 @@ class SessionConversation(Conversation):
         if session.view.open_turns and is_alone(self._sessions, self):
             end_open_turns(session)
         self._registers = {SYSTEM: system, "settings.tool_format": tool_format}
-        self.turn = _started(session, self._registers)
+        self._began = _started(session, self._registers)
         self.messages, self.summary = session.messages(), session.view.window.summary
         self._arrived, self._was_cut = [], False
         self._mark(session)
 
     def add(self, message: Dict) -> None:
         super().add(message)
-        self._pending.append(EventDraft(kinds.MESSAGE_ADDED, message, turn=self.turn))
+        draft = EventDraft(kinds.MESSAGE_ADDED, message, turn=self._began)
+        if message.get("role") == "assistant":
+            self._answer = draft
+        self._pending.append(draft)
 
     def fact(self, type: str, payload: Any, cost: float = 0.0) -> None:
-        self._pending.append(EventDraft(type, payload, cost=cost, turn=self.turn))
+        self._pending.append(EventDraft(type, payload, cost=cost, turn=self._began))
         if type == kinds.STEP_COMPLETED and "usage" in payload:
             for name, amount in payload["usage"].items():
                 self._usage[name] += amount
@@ -351,7 +364,7 @@ class SessionConversation(Conversation):
         pending, joined = self._pending, self._joined
         self._joined = False
         registers = (self._registers, prompt.parts)
-        changed = [setting for each in registers for setting in _changed(session, each, self.turn)]
+        changed = [setting for each in registers for setting in _changed(session, each, self._began)]
         self._pending = [*pending, *changed]
         self.fact(kinds.STEP_STARTED, started)
         try:
@@ -426,7 +439,7 @@ class SessionConversation(Conversation):
 
     def replaced(self) -> list[Dict] | None:
         session = followed(self._sessions, self)
-        if session is not None and not self._is_next(session):
+        if session is not None and self._may_differ(session) and not self._is_next(session):
             self.store()
         former, self._former = self._former, None
         return former
@@ -453,10 +466,9 @@ class SessionConversation(Conversation):
 
     def total(self, measure: Callable[[Dict], int]) -> int:
         session = followed(self._sessions, self)
-        ahead = self._pending or self._arrived
-        if session is None or ahead or not self._in_step(session):
+        if session is None or self._arrived or not self._in_step(session):
             return super().total(measure)
-        return session.total(measure)
+        return session.total(measure) + sum(map(measure, self._pending_messages()))
 
     @property
     def is_watched(self) -> bool:
@@ -491,16 +503,26 @@ class SessionConversation(Conversation):
     def _write(self, session: Session, expected_version: int | None = None) -> None:
         """Append what is pending."""
         pending, self._pending = self._pending, []
-        for event in self._append(session, pending, expected_version):
+        events = self._append(session, pending, expected_version)
+        if isinstance(self._began, EventDraft):
+            self._began = self._began.event
+        for event in events:
             if event.type != kinds.MESSAGE_ADDED:
-                self._noted += self._order.add(event.type, event.body, event)
+                self._note_event(event)
             elif event.body.get("role") == "assistant":
                 self._answer = event
+
+    def _note_event(self, event: Event) -> None:
+        """Have an event be part of the loop's result, if it is one that results show."""
+        self._noted += self._order.add(event.type, event.body, event)
 
     def _append(
         self, session: Session, drafts: list[EventDraft], expected_version: int | None
     ) -> list[Event]:
         return session.write(*drafts, expected_version=expected_version)
+
+    def _store_end(self) -> None:
+        self.store()
 
     def end(self, stop_reason: str, steps: int = 0, skills: Sequence[str] = ()) -> None:
         if self._handed_over and stop_reason == DONE:
@@ -511,16 +533,17 @@ class SessionConversation(Conversation):
         while True:
             if session is not None and names != self.active_skills():
                 skills_set = session.setting(_SKILLS, {"session_id": self.id, "names": names})
-                skills_set.turn = self.turn
+                skills_set.turn = self._began
                 self._pending = [*pending, skills_set]
             try:
-                self.store()
+                self._store_end()
                 break
             except SessionConflict:
                 assert session is not None, "a session that is gone has no conflicts"
                 session.refresh()
                 self._pending = pending
         unfollow(self._sessions, self)
+        self._ended = session
 
     def _end_turn(self, stop_reason: str, steps: int) -> None:
         done: Dict = {"agent_id": self.agent, "steps": steps}
@@ -544,7 +567,7 @@ class SessionConversation(Conversation):
         unfollow(self._sessions, self)
 
     def transcript(self, state: str) -> Dict:
-        session = followed(self._sessions, self)
+        session = self._ended or followed(self._sessions, self)
         if session is None or not self._in_step(session):
             return super().transcript(state)
         messages, events = session.view.window.plain()
@@ -558,7 +581,7 @@ class SessionConversation(Conversation):
             (draft.type, draft.data) for draft in self._pending if is_in_transcript(draft.type, draft.data)
         ]
         unstored = [{"id": self.world.ids.new(), **transcript_form(*fact)} for fact in waiting]
-        session = followed(self._sessions, self)
+        session = self._ended or followed(self._sessions, self)
         live = [] if session is None else session.view.window.live_events()
         return [*live, *(lifecycle_value(event) for event in self._noted), *unstored]
 
@@ -567,7 +590,13 @@ class SessionConversation(Conversation):
         others_first = bool(self._arrived) and self._pending_messages()
         return not (others_first or self._was_cut) and self._in_step(session)
 
+    def _may_differ(self, session: Session) -> bool:
+        """Return False if nobody has done anything to the session since `store`, at a glance."""
+        return bool(self._arrived) or self._was_cut or session.version != self._seen_version
+
     def _in_step(self, session: Session) -> bool:
+        if session.version == self._seen_version:
+            return True
         window = session.view.window
         return window is self._seen and len(window.entries) == self._count
 
@@ -578,7 +607,7 @@ class SessionConversation(Conversation):
 
     def _mark(self, session: Session) -> None:
         self._seen = session.view.window
-        self._count = session.length
+        self._count, self._seen_version = len(self._seen.entries), session.version
 
     def _take_over(self, session: Session) -> None:
         """Continue from what the session holds."""
@@ -602,7 +631,9 @@ def _started(session: Session, registers: Dict) -> Event:
             session.refresh()
 
 
-def _changed(session: Session, registers: Dict, turn: Event | TurnRef | None) -> list[EventDraft]:
+def _changed(
+    session: Session, registers: Dict, turn: Event | TurnRef | EventDraft | None
+) -> list[EventDraft]:
     """Return the events that set those registers that have another value."""
     changed = []
     given = session.view.registers

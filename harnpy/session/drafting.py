@@ -25,7 +25,7 @@ from harnpy.session.past import number_of
 from harnpy.session.rewind import LeafMoved, leaf_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harnpy.session.events import Origin
     from harnpy.session.view import View
@@ -60,7 +60,7 @@ def check_fields(drafts: Sequence[EventDraft]) -> None:
 def _check_rest(draft: EventDraft) -> None:
     if draft.cost and not _is_finite(draft.cost):
         raise EventRejected(f"session append: `cost` must be a finite number, got {draft.cost!r}")
-    if draft.turn is not None and not isinstance(draft.turn, Event | TurnRef):
+    if draft.turn is not None and not isinstance(draft.turn, Event | TurnRef | EventDraft):
         draft.turn = _text("turn", draft.turn)
     draft.id = _brought("id", draft.id)
     if draft.place is not None:
@@ -150,15 +150,16 @@ def current() -> Ambient:
     return AMBIENT.get() or _NOTHING
 
 
-def surrounded(drafts: Iterable[EventDraft], ambient: Ambient) -> list[EventDraft]:
+def surrounded(drafts: Sequence[EventDraft], ambient: Ambient) -> list[EventDraft]:
     """Return copies of drafts with what the code around them adds."""
-    return [
-        draft.copy(
-            metadata={**ambient.metadata, **(draft.metadata or {})},
-            turn=ambient.turn if draft.turn is None else draft.turn,
-        )
-        for draft in drafts
-    ]
+    copies: list[EventDraft] = []
+    for draft in drafts:
+        turn: Any = ambient.turn if draft.turn is None else draft.turn
+        if isinstance(turn, EventDraft):  # it is among them
+            turn = next((copy for known, copy in zip(drafts, copies, strict=False) if known is turn), turn)
+        metadata = {**ambient.metadata, **(draft.metadata or {})}
+        copies.append(draft.copy(metadata=metadata, turn=turn))
+    return copies
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from harnpy.session.errors import EventDecodeError, InvalidArgument
 from harnpy.world.clock import rfc3339_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from harnpy.world import World
 
@@ -243,12 +243,13 @@ class Place(NamedTuple):
 class EventDraft:
     """An event that is to be appended.
 
-    ``turn`` is the ``turn_started`` of the agent loop that the event belongs to, or the name of a turn. An
-    import brings what it has of its own: ``id``, ``timestamp`` (RFC 3339), ``seq`` (which must be the next),
-    and ``parent_id``, the event behind which it stands.
+    ``turn`` is the ``turn_started`` of the agent loop that the event belongs to, the draft of that while it
+    isn't written, or the name of a turn. ``event`` is the one that was made of the draft last. An import
+    brings what it has of its own: ``id``, ``timestamp`` (RFC 3339), ``seq`` (which must be the next), and
+    ``parent_id``, the event behind which it stands.
     """
 
-    __slots__ = ("cost", "data", "id", "metadata", "place", "turn", "type")
+    __slots__ = ("cost", "data", "event", "id", "metadata", "place", "turn", "type")
     #: What an import says of where the event stands.
     place: Place | None
 
@@ -258,7 +259,7 @@ class EventDraft:
         data: Any = None,
         metadata: dict[str, Any] | None = None,
         cost: float = 0.0,
-        turn: Event | TurnRef | str | None = None,
+        turn: Event | TurnRef | EventDraft | str | None = None,
         id: str | None = None,
         *,
         parent_id: str | None = None,
@@ -271,6 +272,7 @@ class EventDraft:
         self.metadata = metadata
         self.cost = cost
         self.turn = turn
+        self.event: Event | None = None
         self.place = None
         if parent_id is not None or timestamp is not None or seq is not None:
             self.place = Place(parent_id, timestamp, seq)
@@ -288,6 +290,15 @@ class EventDraft:
             self.data = checked(self.data)
         if self.metadata is not None:
             self.metadata = checked(self.metadata, "metadata")
+
+
+def check_all(drafts: Sequence[EventDraft]) -> None:
+    """Make sure that they can be stored anywhere. Raises `EventRejected`."""
+    for draft in drafts:
+        if not isinstance(draft.data, Payload):
+            draft.data = checked(draft.data)
+        if draft.metadata is not None:
+            draft.metadata = checked(draft.metadata, "metadata")
 
 
 class Origin:
@@ -375,12 +386,14 @@ class Event:
 
     @classmethod
     def drafted(cls, draft: EventDraft, owner: Origin, seq: int, moment: float, more: int = 0) -> Event:
-        turn = draft.turn
-        event = cls(
-            owner, seq, draft.type, draft.data, moment,
-            TurnRef(owner, name=turn) if isinstance(turn, str) else turn,
-        )  # fmt: skip
-        event.more, event.cost = more, draft.cost
+        turn: Any = draft.turn
+        if turn.__class__ is EventDraft:
+            turn = turn.event
+        elif turn.__class__ is str:
+            turn = TurnRef(owner, name=turn)
+        event = draft.event = cls.__new__(cls)
+        event.owner, event.seq, event.type, event.body = owner, seq, draft.type, draft.data
+        event.moment, event.turn, event.more, event.cost = moment, turn, more, draft.cost
         if draft.metadata:
             event._metadata = draft.metadata
         if draft.id is not None:

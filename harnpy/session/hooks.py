@@ -73,9 +73,18 @@ class EventBus:
         try:
             yield
         except Exception as error:
-            told = {"session_id": session_id, "error": str(error), "error_type": type(error).__name__}
-            self.emit(name, told)
+            self.failed(name, session_id, error)
             raise
+
+    def failed(self, name: str, session_id: str, error: Exception) -> None:
+        """Emit ``name`` for what has failed."""
+        told = {"session_id": session_id, "error": str(error), "error_type": type(error).__name__}
+        self.emit(name, told)
+
+    @property
+    def has_listeners(self) -> bool:
+        """Return whether anybody has ever listened."""
+        return bool(self._listeners)
 
     def emit(self, name: str, data: dict[str, Any]) -> None:
         """Tell the listeners of that event, in the order in which they came; those of all events last."""

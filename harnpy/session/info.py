@@ -233,6 +233,11 @@ class Digest:
         found = {key: self._facts.get(_CREATED[key]) for key in AGENT_FACTS}
         return {key: value for key, value in found.items() if value}
 
+    @property
+    def definition(self) -> Any:
+        """The definition of the agent; None without one."""
+        return self._facts.get("definition") or None
+
     def after(self, events: Sequence[Event]) -> Digest:
         """Return the digest of the log with these events behind it."""
         after = Digest.__new__(Digest)

@@ -6,18 +6,17 @@ Spec: 10 §A1.17, §C7.2.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from threading import TIMEOUT_MAX, Event, Lock, Timer
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.faults import is_cancelled
 from harnpy.session.errors import ExecutionTimeout, LaneFull, LaneTimeout, SessionBusy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
 
     from harnpy.session.calling import Caller
 
@@ -26,15 +25,19 @@ if TYPE_CHECKING:
 # How long something may take. Spec: 10 §A1.17, §C7.
 
 
-@contextmanager
-def within(seconds: float | None, call: Caller, session_id: str) -> Iterator[None]:
+def within(seconds: float | None, call: Caller, session_id: str) -> AbstractContextManager[None]:
     """Stop what ``call`` calls once it has taken so long; None: never. Raises `ExecutionTimeout` then.
 
     What is async is cancelled; what isn't ends when it next asks whether it should.
     """
-    if seconds is None:
-        yield
-        return
+    return _WITHOUT_END if seconds is None else _limited(seconds, call, session_id)
+
+
+_WITHOUT_END: AbstractContextManager[None] = nullcontext()
+
+
+@contextmanager
+def _limited(seconds: float, call: Caller, session_id: str) -> Iterator[None]:
     limit = _Limit(call)
     timer = Timer(min(seconds, TIMEOUT_MAX), limit.stop)
     timer.daemon = True
@@ -141,13 +144,57 @@ class ThreadWaiter:
     def mine(self) -> tuple[Ticket, ...]:
         return _MINE.get()
 
-    @contextmanager
-    def inside(self, ticket: Ticket) -> Iterator[None]:
-        _MINE.set((*_MINE.get(), ticket))
+    def inside(self, ticket: Ticket) -> _Inside:
+        return _Inside(ticket)
+
+
+class _Inside:
+    """Being inside of a turn, in this context and in what begins with it."""
+
+    __slots__ = ("_ticket",)
+
+    def __init__(self, ticket: Ticket) -> None:
+        self._ticket = ticket
+
+    def __enter__(self) -> None:
+        _MINE.set((*_MINE.get(), self._ticket))
+
+    def __exit__(self, *error: object) -> None:
+        ticket = self._ticket
+        _MINE.set(tuple([one for one in _MINE.get() if one is not ticket]))
+
+
+class Lane:
+    """A session's lane, had inside a ``with`` block, which gives the seconds that are left to wait for more.
+
+    Raises `SessionBusy` inside a turn of the same session, which would wait for itself, `LaneFull` when too
+    many wait already, `LaneTimeout` when the lane isn't free in time.
+    """
+
+    __slots__ = ("_inside", "_lanes", "_ticket", "_wait", "_waiter")
+
+    def __init__(self, lanes: Lanes, ticket: Ticket, waiter: Waiter, wait: float) -> None:
+        self._lanes = lanes
+        self._ticket = ticket
+        self._waiter = waiter
+        self._wait = wait
+
+    def __enter__(self) -> float:
+        lanes, ticket, waiter = self._lanes, self._ticket, self._waiter
+        around = lanes.mine(ticket.id, waiter)
+        if around is not None and not (ticket.shared and around.shared):
+            busy = f"session '{ticket.id}' is busy: this runs inside {around.who}"
+            raise SessionBusy(busy, ticket.id)
+        left = lanes.enter(ticket, waiter, self._wait, first=around is not None)
+        self._inside = waiter.inside(ticket)
+        self._inside.__enter__()
+        return left
+
+    def __exit__(self, *error: Any) -> None:
         try:
-            yield
+            self._inside.__exit__(*error)
         finally:
-            _MINE.set(tuple(one for one in _MINE.get() if one is not ticket))
+            self._lanes.leave(self._ticket)
 
 
 class Lanes:
@@ -157,28 +204,15 @@ class Lanes:
         self._lock = Lock()
         self._queues: defaultdict[str, deque[Ticket]] = defaultdict(deque)
 
-    @contextmanager
     def lane(
         self, id: str, waiter: Waiter, check: Check, wait: float, who: str = ACTION, *, shared: bool = False
-    ) -> Iterator[float]:
-        """Have the session's lane, to oneself or ``shared``. Give the seconds that are left to wait for more.
+    ) -> Lane:
+        """Return the session's lane for a ``with`` block, to oneself or ``shared``.
 
         ``wait`` is how many seconds to wait for it. ``check`` raises to end the waiting; it is called after
         each `wake`.
-
-        Raises `SessionBusy` inside a turn of the same session, which would wait for itself, `LaneFull` when
-        too many wait already, `LaneTimeout` when the lane isn't free in time.
         """
-        around = self.mine(id, waiter)
-        if around is not None and not (shared and around.shared):
-            raise SessionBusy(f"session '{id}' is busy: this runs inside {around.who}", id)
-        ticket = Ticket(id, check, who, shared)
-        left = self._enter(ticket, waiter, wait, first=around is not None)
-        try:
-            with waiter.inside(ticket):
-                yield left
-        finally:
-            self._leave(ticket)
+        return Lane(self, Ticket(id, check, who, shared), waiter, wait)
 
     def mine(self, id: str, waiter: Waiter) -> Ticket | None:
         """Return the ticket of the turn of the session that this runs inside of; None outside of any.
@@ -217,7 +251,7 @@ class Lanes:
             if pause is not None:
                 pause.set()
 
-    def _enter(self, ticket: Ticket, waiter: Waiter, wait: float, *, first: bool) -> float:
+    def enter(self, ticket: Ticket, waiter: Waiter, wait: float, *, first: bool) -> float:
         """Wait for the lane. ``first``: as part of a turn that has it, which others may wait for."""
         with self._lock:
             queue = self._queues[ticket.id]
@@ -227,7 +261,7 @@ class Lanes:
                 queue.appendleft(ticket)
             else:
                 queue.append(ticket)
-            if self._may_go(ticket):
+            if queue[0] is ticket or self._may_go(ticket):
                 return wait
             pause = ticket.pause = waiter.pause()
         try:
@@ -242,7 +276,7 @@ class Lanes:
                 ticket.check()
                 pause.wait(left)
         except BaseException:
-            self._leave(ticket)
+            self.leave(ticket)
             raise
         ticket.pause = None
         return max(0.0, gives_up - waiter.now())
@@ -256,13 +290,15 @@ class Lanes:
                 return False
         raise AssertionError("a ticket is in its queue")
 
-    def _leave(self, ticket: Ticket) -> None:
+    def leave(self, ticket: Ticket) -> None:
+        """Let the next one have the lane."""
         with self._lock:
             queue = self._queues[ticket.id]
             queue.remove(ticket)
-            pauses = [one.pause for one in queue]
             if not queue:
                 del self._queues[ticket.id]
+                return
+            pauses = [one.pause for one in queue]
         for pause in pauses:
             if pause is not None:
                 pause.set()

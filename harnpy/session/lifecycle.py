@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from harnpy.formats.json import compact_json
 from harnpy.session import events as kinds
-from harnpy.session.events import COMPACTION_TRIGGERED, TRANSCRIPT_EVENT, Payload, event_id
+from harnpy.session.events import COMPACTION_TRIGGERED, TRANSCRIPT_EVENT, EventDraft, Payload, event_id
 from harnpy.session.transcript import LIVE_KINDS, lifecycle_event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from harnpy.formats.dicts import Dict
     from harnpy.session.events import Event
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class ToolStarted(Payload):
     """A call that is made: its arguments are turned into text when somebody asks for them.
 
-    ``parallel``: it runs beside others, and is settled after all of them have ended. ``place`` is the id
-    of the assistant's message that asks for it and the call's number there.
+    ``parallel``: it runs beside others, and is settled after all of them have ended. ``place`` is the
+    assistant's message that asks for it, or the draft of that, and the call's number there.
     """
 
     __slots__ = ("arguments", "id", "parallel", "place", "tool")
@@ -40,7 +40,7 @@ class ToolStarted(Payload):
         arguments: dict[str, Any],
         id: str | None,
         parallel: bool = False,
-        place: tuple[Event, int] | None = None,
+        place: tuple[Event | EventDraft, int] | None = None,
     ) -> None:
         self.tool = tool
         self.arguments = arguments
@@ -53,6 +53,9 @@ class ToolStarted(Payload):
         started: dict[str, Any] = {"tool": self.tool, "args": args, "id": self.id}
         if self.place is not None:
             message, number = self.place
+            if isinstance(message, EventDraft):
+                assert message.event is not None, "a call is written behind the message that makes it"
+                message = message.event
             key = tool_key(event.owner.id, event.owner.own(message).id, self.tool, number, args)
             started["idempotency_key"] = key
         return {**started, "parallel": True} if self.parallel else started
@@ -318,14 +321,20 @@ def _shown_id(event: Event) -> str:
     return event_id(f"{event.owner.id}#compaction", event.seq, event.time)
 
 
-def events_of(notes: list[PlacedNote]) -> Iterator[Event]:
-    """Return the events of all of them, in order."""
-    return (event for _, what in notes for event in events_at(what))
-
-
 def is_live(event: Event) -> bool:
     """Return whether the event is about live clients."""
     return event.type == TRANSCRIPT_EVENT and event.body.get("kind") in LIVE_KINDS
+
+
+def live_among(notes: list[PlacedNote]) -> list[Event]:
+    """Return the events about live clients, in order; most lists have none."""
+    found: list[Event] = []
+    for _, what in notes:
+        if isinstance(what, Pack):
+            found += filter(is_live, what.events())
+        elif what.type == TRANSCRIPT_EVENT and is_live(what):
+            found.append(what)
+    return found
 
 
 def values_of(note: PlacedNote) -> list[dict[str, Any]]:

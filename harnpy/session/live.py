@@ -14,11 +14,12 @@ from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakValueDictionary, ref
 
+from harnpy.session.agents import AgentDef
 from harnpy.session.arguments import checked, session_id, validate_session_id
 from harnpy.session.chunks import Answer, SharedAnswers, Sharing, ends
 from harnpy.session.codec import SessionCodec, action_key
 from harnpy.session.errors import SessionExists, SessionNotFound
-from harnpy.session.lanes import ACTION, Lanes
+from harnpy.session.lanes import ACTION, Lane, Lanes
 from harnpy.session.leases import Leases
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
@@ -74,7 +75,8 @@ class LiveSession(StoredSession):
     """A session on a store. Each call that changes it or reads the log is whole for other threads."""
 
     __slots__ = (
-        "__weakref__", "_answers", "_borrower", "_own_resizing", "config", "listeners", "table", "lock"
+        "__weakref__", "_answers", "_borrower", "_defined", "_own_resizing", "config", "listeners", "table",
+        "lock"
     )  # fmt: skip
 
     def __init__(
@@ -87,6 +89,7 @@ class LiveSession(StoredSession):
         #: That of the runtime that handed it out last, if one has.
         self.config: SessionConfig | None = None
         self._borrower: object = None
+        self._defined: tuple[Any, AgentDef] | None = None
         #: The answers that are being made, by the number of the event that began the turn.
         self._answers: dict[int, Answer] = {}
         super().__init__(origin, stream, store, view, moment)
@@ -101,6 +104,16 @@ class LiveSession(StoredSession):
     @resizing.setter
     def resizing(self, resizing: Resizing | None) -> None:
         self._own_resizing: Resizing | None = resizing
+
+    @property
+    def agent_def(self) -> AgentDef | None:
+        """The definition that it was created with; None without one."""
+        stored = self.definition
+        if stored is None:
+            return None
+        if self._defined is None or self._defined[0] is not stored:  # the log's own: it never changes
+            self._defined = stored, AgentDef.stored(stored)
+        return self._defined[1]
 
     def configured(self, config: SessionConfig) -> LiveSession:
         """Return the session as a runtime's."""
@@ -290,6 +303,10 @@ class LiveSessions:
             return self._loaded(id)
         if found > session.version:
             session.refresh()
+        with self._lock:
+            if self._recent.get(id) is session:
+                self._recent.move_to_end(id)
+                return session
         return self.adopt(session)
 
     def _loaded(self, id: str) -> LiveSession:
@@ -417,10 +434,11 @@ class Turns:
         self._sessions = sessions
         self._is_closed = False
 
-    @contextmanager
-    def turn(self, id: str, call: Caller, who: str = ACTION, *, shared: bool = False) -> Iterator[None]:
-        """Have a session to oneself, or to those who share it: in this process, and on a store that others
-        may use in all of them.
+    def turn(
+        self, id: str, call: Caller, who: str = ACTION, *, shared: bool = False
+    ) -> AbstractContextManager[object]:
+        """Return what gives a session to oneself, or to those who share it, inside a ``with`` block: in this
+        process, and on a store that others may use in all of them.
 
         ``call`` calls the functions of the turn. Raises what `Lanes.lane` and `Leases.lease` do, and
         `StoreClosed` after `close`.
@@ -432,12 +450,17 @@ class Turns:
 
         table = self._sessions
         self.check()
-        with table.lanes.lane(id, self.waiter, check, self.wait, who, shared=shared) as left:
-            if table.leases is None:
-                yield
-                return
-            with table.leases.lease(id, left, call, self.waiter, self.check) as lease, table.fence(id, lease):
-                yield
+        lane = table.lanes.lane(id, self.waiter, check, self.wait, who, shared=shared)
+        return lane if table.leases is None else self._leased(id, lane, table.leases, call)
+
+    @contextmanager
+    def _leased(self, id: str, lane: Lane, leases: Leases, call: Caller) -> Iterator[None]:
+        with (
+            lane as left,
+            leases.lease(id, left, call, self.waiter, self.check) as lease,
+            self._sessions.fence(id, lease),
+        ):
+            yield
 
     def lease(
         self, id: str, wait: float, call: Caller, kind: str = KIND

@@ -105,7 +105,7 @@ class Session:
         self.moment = moment
         self.saves = Saves(origin.shared)
         self.resizing: Resizing | None = None
-        origin.find = _finder(stream)
+        origin.find = finder(stream)
         return self
 
     #: Whether a store keeps it.
@@ -184,6 +184,11 @@ class Session:
         """Return what ``session_created`` says of the agent; its forks say the same."""
         created: Created = next(self.stream.read(0, 1)).body
         return {key: value for key, value in created.facts.items() if key in AGENT_FACTS}
+
+    @property
+    def definition(self) -> Any:
+        """Return the definition of its agent, as ``session_created`` has it; None without one."""
+        return self.agent_facts().get("definition")
 
     def _fork_point(self, at: Until | None) -> int:
         """Return the number of the event to fork at. Raises `EventNotFound`."""
@@ -271,7 +276,7 @@ class Session:
         """Return the events of one append behind number ``seen``."""
         ambient = AMBIENT.get()
         if ambient is not None:
-            drafts = surrounded(drafts, ambient)
+            given, drafts = drafts, surrounded(drafts, ambient)
         origin, now, left = self.origin, self._now(), len(drafts)
         events, say_more = [], False
         for seq, draft in enumerate(drafts, seen + 1):
@@ -286,6 +291,9 @@ class Session:
                 say_more = True
         if say_more:
             place(drafts, events, self.view, self.moment)
+        if ambient is not None:
+            for draft, event in zip(given, events, strict=True):
+                draft.event = event
         return events
 
     def _now(self) -> float:
@@ -429,6 +437,11 @@ class Session:
     # What it shows: its window, raw and as a model gets it, and its history.
 
     @property
+    def settled_view(self) -> View:
+        """Return a view that knows registers and status; of the conversation it may lack the end."""
+        return self.view
+
+    @property
     def length(self) -> int:
         """The number of messages in the window."""
         return len(self.view.window)
@@ -530,7 +543,7 @@ class Session:
     @property
     def status(self) -> str:
         """Return the session's status: active, suspended, completed, failed or deleted."""
-        return self.view.status
+        return self.settled_view.status
 
     @property
     def execution_status(self) -> str:
@@ -670,7 +683,7 @@ def why_forked(label: str, reason: str) -> dict[str, Any]:
     return {key: text for key, text in given.items() if text}
 
 
-def _finder(stream: Stream) -> Callable[[int], Event | None]:
+def finder(stream: Stream) -> Callable[[int], Event | None]:
     """Return what finds an event of ``stream``.
 
     It keeps no stream in memory alive: the events of a closed session would keep all the others.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 from collections import OrderedDict
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from harnpy.formats.json import to_json
@@ -140,8 +141,11 @@ class Follower(Protocol):
     """A running loop that keeps its own copy of a session's conversation in step."""
 
     id: str
-    turn: Event | None
     summarize: Callable[[str], str] | None
+
+    @property
+    def turn(self) -> Event | None:
+        """What began its turn."""
 
     def on_message(self, message: Dict) -> None:
         """A message was injected into the session."""
@@ -342,8 +346,6 @@ class Registry:
         self._admission = admission
         self._sinks = sinks
         self._sink_directory: str | None = None  # unknown until the first session is admitted
-        self.store = MemoryStore()
-        self.stores = Stores(self.world)
         self.waiter = waiter
         #: How many seconds a loop waits for a session that an action or another process drives.
         self.lease_wait = 30.0
@@ -355,6 +357,16 @@ class Registry:
         self.feedback: dict[str, list[tuple[str, str]]] = {}
         #: Receive the agent events of all sessions and of loops without one: the host's views.
         self.observers: list[Subscriber] = []
+
+    @cached_property
+    def store(self) -> MemoryStore:
+        """What has the logs of the sessions that are kept nowhere else."""
+        return MemoryStore()
+
+    @cached_property
+    def stores(self) -> Stores:
+        """The stores that sessions are kept in."""
+        return Stores(self.world)
 
     @property
     def cap(self) -> int:

@@ -149,7 +149,7 @@ class Pipeline:
         ``monotonic`` is what actions are timed by, in seconds."""
         self._runs_child = runs_child
         self._load_session = load
-        self._hooks = hooks
+        self._hooks = tuple(hooks)
         self._events = events
         self._monotonic: Callable[[], float] = monotonic
 
@@ -190,26 +190,31 @@ class Pipeline:
         again: bool = False,
     ) -> LiveSession:
         name = name_of(action)
-        with self._events.failure(runtime_events.LOAD_FAILED, id):
+        try:
             live = self._load(id, revision)
-            turn = resumable_turn(live, key) if streams(action) else None
+            turn = None if key is None or not streams(action) else resumable_turn(live, key)
             self._end_interrupted(live, turn)
             if key is not None and not again and live.has_executed(key):
                 return live
             txn = Txn(live, name, call, key) if turn is None else ResumedTxn(live, name, call, key, turn)
             txn.resize_with(call)
             status, loaded = txn.status, txn.revision
-            self._run_hooks(stages.AFTER_LOAD, txn, call)
-            self._events.emit(runtime_events.LOADED, _facts(live))
+            if self._hooks:
+                txn.has_hooks = True
+                self._run_hooks(stages.AFTER_LOAD, txn, call)
+            if self._events.has_listeners:
+                self._events.emit(runtime_events.LOADED, _facts(live))
+        except Exception as error:
+            self._events.failed(runtime_events.LOAD_FAILED, id, error)
+            raise
         began = self._monotonic()
         try:
             self._act(action, txn, call)
             executed = {"action": name, "before_revision": loaded, "before_status": status}
             executed["after_status"] = txn.status
-            self._events.emit(
-                runtime_events.EXECUTED,
-                {"session_id": id, **executed, "after_revision": txn.next_revision},
-            )
+            if self._events.has_listeners:
+                after = {**executed, "after_revision": txn.next_revision}
+                self._events.emit(runtime_events.EXECUTED, {"session_id": id, **after})
             call.check()
             duration = round((self._monotonic() - began) * 1000)
             draft = _executed(executed, duration, key)
@@ -265,17 +270,25 @@ class Pipeline:
             txn.begin_streaming()
         call(action, txn)
         txn.end_streaming()
-        self._run_hooks(stages.AFTER_ACTION, txn, call)
+        if self._hooks:
+            self._run_hooks(stages.AFTER_ACTION, txn, call)
         txn.resize_at_end()
-        self._run_hooks(stages.BEFORE_SAVE, txn, call)
+        if self._hooks:
+            self._run_hooks(stages.BEFORE_SAVE, txn, call)
 
     def _save(self, txn: Txn, drafts: list[EventDraft], call: Caller) -> None:
-        with self._events.failure(runtime_events.SAVE_FAILED, txn.id):
+        try:
             txn.save(*drafts)
-            self._tell_resizes(txn.resizes)
-            txn.resizes = []
-            self._run_hooks(stages.AFTER_SAVE, txn, call)
-            self._events.emit(runtime_events.SAVED, _facts(txn))
+            if txn.resizes:
+                self._tell_resizes(txn.resizes)
+                txn.resizes = []
+            if self._hooks:
+                self._run_hooks(stages.AFTER_SAVE, txn, call)
+            if self._events.has_listeners:
+                self._events.emit(runtime_events.SAVED, _facts(txn))
+        except Exception as error:
+            self._events.failed(runtime_events.SAVE_FAILED, txn.id, error)
+            raise
 
     def _tell_resizes(self, reports: Iterable[ResizeReport]) -> None:
         for report in reports:

@@ -106,6 +106,7 @@ class ResumedTxn(Txn):
             if event is None:
                 break
             self._note_ids(draft, event)
+            draft.event = event
             done.append(event)
         self._advance(taken, done)
         return done
@@ -115,15 +116,12 @@ class ResumedTxn(Txn):
         if not events:
             return
         self.view.read(events)
-        self._overlay.start = self.version = events[-1].seq
+        self.version = events[-1].seq
+        self._overlay.start = self.version
         self.moment = events[-1].moment
         self._has_streamed |= any(event.type == kinds.TURN_STARTED for event in events)
         self._has_changed_history |= any(event.type in HISTORY for event in events)
         self._tell([event for event in events if not (event in written or self._recorded.is_own(event))])
-
-    def _store_now(self, *, may_rebase: bool) -> None:
-        if self._overlay.pending:
-            super()._store_now(may_rebase=may_rebase)
 
     def _note_ids(self, draft: EventDraft, event: Event) -> None:
         if event.type in _NAMED:

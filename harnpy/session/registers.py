@@ -264,6 +264,19 @@ class Level(MutableMapping[str, Any]):
         return len(self._values)
 
 
+def effective(registers: Mapping[str, Register], levels: Sequence[Mapping[str, Any]], name: str) -> Any:
+    """Return the value of a setting: the session's own, else that of the nearest level; None where nobody has
+    set it."""
+    own = registers.get(REGISTERS + name)
+    if own is not None and own.value is not None:
+        return own.value
+    for level in levels:
+        value = level.get(name)
+        if value is not None:
+            return value
+    return None
+
+
 class Settings(Mapping[str, Any]):
     """The settings that hold for one session: its registers', then those of ``levels``, the nearest first.
 
@@ -277,15 +290,14 @@ class Settings(Mapping[str, Any]):
         self._levels = levels
 
     def __getitem__(self, key: str) -> Any:
-        name = name_of(key)
-        own = self._registers().get(REGISTERS + name)
-        if own is not None and own.value is not None:
-            return detached(own.value)
-        for level in self._levels:
-            value = level.get(name)
-            if value is not None:
-                return detached(value)
-        raise KeyError(key)
+        value = self.get(key)
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        value = effective(self._registers(), self._levels, name_of(key))
+        return default if value is None else detached(value)
 
     def __iter__(self) -> Iterator[str]:
         own = (key for key, known in self._registers().items() if known.value is not None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.session.compaction import Compaction
 from harnpy.session.errors import ResizeError, SessionConflict
 from harnpy.session.events import COMPACTION_STARTED, EventDraft
-from harnpy.session.registers import REGISTERS, name_of
+from harnpy.session.registers import REGISTERS, Settings, effective, name_of
 from harnpy.session.resize_policy import ResizeReport
 from harnpy.session.strategies import BUILT_IN, Change, StrategyInput, carry_out, size_of
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from harnpy.session.events import Event
     from harnpy.session.log import Session
-    from harnpy.session.registers import Settings
     from harnpy.session.resize_policy import ResizePolicy, Size
 
 # One resize: which strategy is due, what it wants, what became of it. Spec: 10 §C8.
@@ -170,6 +169,7 @@ def _unknown(name: str, id: str) -> str:
 
 
 AUTO = "auto_resize"
+_LENGTH = "max_length"
 
 
 def _nobody(report: ResizeReport) -> None:
@@ -205,20 +205,18 @@ def policy(session: Session) -> ResizePolicy:
 
 def settings(session: Session) -> Settings:
     """The settings that hold for the session (10 §C8.1)."""
-    from harnpy.session.registers import Settings
+    return Settings(lambda: session.settled_view.registers, _levels(session))
 
-    resizing = resizing_of(session)
+
+def _levels(session: Session) -> tuple[Mapping[str, Any], ...]:
+    """Return who sets settings of the session, beside itself: the nearest first."""
+    resizing = session.resizing or resizing_of(session)
     limit = resizing.policy.max_length
-    default = {} if limit is None else {"max_length": limit}
-    levels = (resizing.agent or {}, _defined(session), *resizing.levels, default)
-    return Settings(lambda: session.view.registers, levels)
-
-
-def _defined(session: Session) -> dict[str, Any]:
-    """Return the settings of the definition that the session was created with."""
-    definition = session.agent_facts().get("definition")
+    default = {} if limit is None else {_LENGTH: limit}
+    definition = session.definition
     given = definition.get("settings") if isinstance(definition, dict) else None
-    return {name_of(key): value for key, value in given.items()} if isinstance(given, dict) else {}
+    defined = {name_of(key): value for key, value in given.items()} if isinstance(given, dict) else {}
+    return (resizing.agent or {}, defined, *resizing.levels, default)
 
 
 def analyze(session: Session) -> str | None:
@@ -253,7 +251,9 @@ def resize(
 
 def resizes_itself(session: Session) -> bool:
     """Return whether it is ever resized by itself."""
-    return session.policy.can_be_due(_max_length(session)) and session.auto_resize
+    resizing = session.resizing or resizing_of(session)
+    may_be = resizing.policy.can_be_due(None) or _max_length(session) is not None
+    return may_be and session.auto_resize
 
 
 def resize_if_due(session: Session, turn: Event | None = None) -> ResizeReport | None:
@@ -316,7 +316,7 @@ def resizing_of(session: Session) -> Resizing:
 
 def _max_length(session: Session) -> int | None:
     """Return the limit that is set. What isn't a number, as an import may bring it, limits nothing."""
-    limit = session.settings.get("max_length")
+    limit = effective(session.settled_view.registers, _levels(session), _LENGTH)
     return limit if type(limit) is int and limit >= 0 else None
 
 

@@ -97,6 +97,9 @@ class _Clear:
 CLEAR: Final = _Clear()
 
 
+_NO_LIMITS = (None,) * 5
+
+
 class Artifacts(Protocol):
     """A store of long tool outputs."""
 
@@ -192,9 +195,8 @@ class ResizePolicy:
 
     def can_be_due(self, max_length: int | None) -> bool:
         """Return whether a strategy can be due at all, with that limit of the length."""
-        if self.analysis is not None or max_length is not None or self.hard_limit_tokens is not None:
-            return True
-        return self.soft_limit is not None
+        limits = (self.analysis, max_length, self.hard_limit_tokens, self.token_threshold, self.max_tokens)
+        return limits != _NO_LIMITS
 
     @property
     def overflow_strategy(self) -> str:

@@ -635,8 +635,12 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
         key = arguments.optional_text("idempotency_key", idempotency_key)
         while True:
             try:
-                with self._alone(id, call):
-                    return self._pipeline.execute(id, action, call, expected_revision, key)
+                with self._turns.turn(session_id(id), call):
+                    try:
+                        return self._pipeline.execute(id, action, call, expected_revision, key)
+                    except BaseException:
+                        self._children.stop_canceled(id)
+                        raise
             except SessionConflict as conflict:
                 if not retries or conflict.kind != "version":
                     raise
@@ -847,9 +851,16 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
 
     @contextmanager
     def _alone(self, id: str, call: Caller, who: str = ACTION) -> Iterator[None]:
-        """Have a session to oneself: in this process, and on a store that others share in all of them."""
-        with self._turns.turn(arguments.session_id(id), call, who), self._children.of(id):
-            yield
+        """Have a session to oneself: in this process, and on a store that others share in all of them.
+
+        When what runs in the block fails, the children that the session's log calls off are stopped.
+        """
+        with self._turns.turn(arguments.session_id(id), call, who):
+            try:
+                yield
+            except BaseException:
+                self._children.stop_canceled(id)
+                raise
 
 
 def _opened(store: Store | str, durability: str | None) -> Store:

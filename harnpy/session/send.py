@@ -19,6 +19,7 @@ from harnpy.session import events as kinds
 from harnpy.session.agent_turn import NO_GUARDS, Turn
 from harnpy.session.agents import OVERFLOW, AgentDef, TurnResult, Waiting
 from harnpy.session.errors import InvalidArgument
+from harnpy.session.events import EventDraft
 from harnpy.session.history import message_drafts
 from harnpy.session.lanes import within
 from harnpy.session.messages import text_of
@@ -67,7 +68,9 @@ def run_agent(agent: Any, turn: Turn) -> None:
         found = call(agent, turn.messages, turn)
     else:
         found = call(agent, turn.messages)
-    if inspect.isgenerator(found):
+    if found is None or type(found) is str:
+        turn.answer(found)
+    elif inspect.isgenerator(found):
         with closing(found):
             for item in found:
                 seen = turn.take(item)
@@ -146,7 +149,9 @@ class AgentFactory(ABC):
 
 def check_send(agent: Any, session_id: str, options: Mapping[str, Any]) -> None:
     """Raise `InvalidArgument` for what is no agent, and for options that it can't have."""
-    if agent is None or isinstance(agent, AgentDef | AgentFactory):
+    if agent is None or type(agent) is AgentDef or (not options and type(agent) is FunctionType):
+        return
+    if isinstance(agent, AgentDef | AgentFactory):
         return
     if isinstance(agent, type) and (issubclass(agent, AgentDef | AgentFactory) or hasattr(agent, "run")):
         raise InvalidArgument(f"an agent is no class: pass an instance of {agent.__name__}", session_id)
@@ -169,11 +174,13 @@ def resolved(agent: Any, session: Txn, options: Mapping[str, Any], budget: Budge
     ``options`` are added to those of a definition; a ``budget`` takes the place of its own. Raises
     `Unsupported` where there is no agent, or no loop for the definition, and whatever is wrong with it.
     """
+    if type(agent) is FunctionType and not options:
+        return agent
     agents = session.agents
     if agent is None:
-        agent = agents if agents is not None else session.agent_facts().get("definition")
+        agent = agents if agents is not None else session.live.agent_def
     if isinstance(agent, AgentFactory):
-        agents, agent = agent, agent.definition or session.agent_facts().get("definition")
+        agents, agent = agent, agent.definition or session.live.agent_def
     if isinstance(agent, dict):
         agent = AgentDef.stored(agent)
     check_send(agent, session.id, options)
@@ -223,16 +230,19 @@ class Send:
     ) -> None:
         if client is not None:
             clients.check_client_id(client)
-        given = {"content": prompt} if isinstance(prompt, str) else prompt
-        self._prompt = [] if given is None else message_drafts(given)
-        if given is not None and not self._prompt:
+        if type(prompt) is str:
+            self._prompt = [EventDraft(kinds.MESSAGE_ADDED, {"role": "user", "content": prompt})]
+        else:
+            given = {"content": prompt} if isinstance(prompt, str) else prompt
+            self._prompt = [] if given is None else message_drafts(given)
+        if prompt is not None and not self._prompt:
             raise InvalidArgument("runtime send: prompt must contain at least one message")
         if sink is not None:
             arguments.function("stream", sink)
         self._agent = agent
         self._sink = sink
         self._options = options or {}
-        self._timeout = arguments.optional_seconds("timeout", timeout)
+        self._timeout = None if timeout is None else arguments.seconds("timeout", timeout)
         self._guards = guards
         self._client = client
         self.events: list[Event] = []
@@ -241,6 +251,8 @@ class Send:
         agent = resolved(self._agent, session, self._options, self._guards.budget)
         if self._client is not None:
             self._sign(session, self._client)
+        for draft in self._prompt:
+            draft.turn = None  # that of the turn that this one takes the place of
         session.check(*self._prompt)
         turn = Turn(session, name_of_agent(agent), self._sink, self._guards)
         # A definition's loop asks its model again by itself.
@@ -248,19 +260,12 @@ class Send:
         retries = 0 if is_loop else self._options.get(RETRIES, 1)
         turn.begin(self._prompt, session.key, is_looped=is_loop)
         session.on_appended = None
-        waiting = None
         span = telemetry.OFF if is_loop else telemetry.agent_span(turn.agent, session.id)
-        with within(self._timeout, session.caller, session.id), span:
-            try:
-                _run(agent, turn, retries)
-            except Waiting as wait:
-                waiting = {"reason": wait.reason}
-                if wait.external_id is not None:
-                    waiting["external_id"] = wait.external_id
-            except BaseException:
-                turn.start_answer()  # what was shown becomes no message
-                raise
-            turn.check()
+        if self._timeout is None and span is telemetry.OFF:
+            waiting = _answered(agent, turn, retries)
+        else:
+            with within(self._timeout, session.caller, session.id), span:
+                waiting = _answered(agent, turn, retries)
         turn.finish(waiting)
         self.events = turn.events
 
@@ -274,6 +279,23 @@ class Send:
         for draft in self._prompt:
             if draft.data["role"] == "user":
                 draft.data["metadata"] = {**(draft.data.get("metadata") or {}), **signature}
+
+
+def _answered(agent: Any, turn: Turn, retries: int) -> dict[str, Any] | None:
+    """Run an agent to its end. Return what the turn waits for then; None for nothing."""
+    waiting = None
+    try:
+        try:
+            _run(agent, turn, retries)
+        except Waiting as wait:
+            waiting = {"reason": wait.reason}
+            if wait.external_id is not None:
+                waiting["external_id"] = wait.external_id
+        turn.check()
+    except BaseException:
+        turn.leave()
+        raise
+    return waiting
 
 
 def _run(agent: Any, turn: Turn, retries: int) -> None:
@@ -305,29 +327,31 @@ def recorded(session: Session, key: str) -> list[Event]:
 
 def result_of(session: Session, events: list[Event]) -> TurnResult:
     """Return what became of an ended turn, from its events."""
-    end = next(event.body for event in reversed(events) if event.type == kinds.TURN_COMPLETED)
-    added = [event.body for event in events if event.type == kinds.MESSAGE_ADDED]
-    messages = [message for message in added if message["role"] in _ANSWERS]
-    said = [message for message in messages if message["role"] == "assistant"]
+    messages, cost, end, reply, said = [], 0.0, None, None, None
+    for event in events:
+        if event.type == kinds.MESSAGE_ADDED:
+            if event.body["role"] in _ANSWERS:
+                messages.append(event.body)
+                if event.body["role"] == "assistant":
+                    said = event.body
+        elif event.type == kinds.STEP_COMPLETED:
+            reply = event.body.get("reply")
+        elif event.type == kinds.TURN_COMPLETED:
+            end = event.body
+        cost += event.cost
+    assert end is not None, "an ended turn says how"
     return TurnResult(
         status=_status(end),
         stop_reason=end["turn_stop_reason"],
-        finish_reason=_finish_reason(events),
-        text=end["text"] if "text" in end else text_of(said[-1]) if said else "",
+        finish_reason=None if reply is None else reply.get("stop_reason"),
+        text=end["text"] if "text" in end else text_of(said) if said is not None else "",
         messages=messages,
         usage=end.get("usage"),
-        cost=float(sum(event.cost for event in events)),
+        cost=cost,
         steps=end["steps"],
         turn_id=events[0].id,
         session=session,
     )
-
-
-def _finish_reason(events: list[Event]) -> str | None:
-    """Return the service's word for why the turn's last reply ended; None where there is none."""
-    replies = (event.body.get("reply") for event in reversed(events) if event.type == kinds.STEP_COMPLETED)
-    last = next(replies, None)
-    return None if last is None else last.get("stop_reason")
 
 
 def _status(end: dict[str, Any]) -> Any:

@@ -15,7 +15,7 @@ from harnpy.session.codec import SessionCodec
 from harnpy.session.cuts import Created, Cut
 from harnpy.session.drafting import check_fields
 from harnpy.session.errors import SessionConflict, SessionExists
-from harnpy.session.events import Event, EventDraft, Origin, micros
+from harnpy.session.events import Event, EventDraft, Origin, check_all, micros
 from harnpy.session.history import ANY
 from harnpy.session.info import FORK_SEQ, FORK_TIME, PARENT, SNAPSHOT, Digest, SessionInfo, info_of
 from harnpy.session.log import KIND, Session, why_forked
@@ -320,6 +320,10 @@ class StoredSession(Session):
     def agent_facts(self) -> dict[str, Any]:
         return self._digest.agent()
 
+    @property
+    def definition(self) -> Any:
+        return self._digest.definition
+
     def read(
         self,
         after: int = 0,
@@ -422,7 +426,10 @@ class StoredSession(Session):
                     self._cuts[event.seq] = event
             self._last = events[-1]
             self.moment = self._last.moment
-            self.view.read(events)
+            if events[0].more == len(events) - 1:  # one append
+                self.view.extend(events)
+            else:
+                self.view.read(events)
 
     # Writing.
 
@@ -464,8 +471,7 @@ class StoredSession(Session):
         """Append all drafts or none: at the end, unless a version is given or a draft is bound to one."""
         if not drafts:
             return []
-        for draft in drafts:
-            draft.check()
+        check_all(drafts)
         free = expected_version == ANY
         if expected_version is None:
             free = not any(draft.type in _BOUND for draft in drafts)
@@ -490,9 +496,8 @@ class StoredSession(Session):
         The first ``given`` of them are in appends already. Raises `SessionConflict` when somebody else wrote
         first.
         """
-        for event in events[given:]:
-            event.owner = self.origin
-        _join(events[given:])
+        for behind, event in enumerate(reversed(events[given:])):
+            event.owner, event.more = self.origin, behind
         try:
             self._store(events, self.version)
         except VersionConflict as conflict:
@@ -503,7 +508,8 @@ class StoredSession(Session):
         if self.observers is not None:
             self.observers.check()
         events, basis = [*written], self._basis
-        taken = self._due(events, seen)
+        is_near = seen + len(events) - self._digest.snapshot_seq < EVENTS
+        taken = None if is_near else self._due(events, seen)
         if taken is not None:
             draft = EventDraft(kinds.PROJECTION_SNAPSHOTTED, taken.payload)
             events.append(Event.drafted(draft, self.origin, seen + len(events) + 1, events[-1].moment))
@@ -582,9 +588,10 @@ class StoredSession(Session):
         return None
 
     def _due(self, events: Sequence[Event], seen: int) -> NewSnapshot | None:
-        """Return the snapshot that goes with an append of these events, if one is due."""
+        """Return the snapshot that goes with an append of these events, of which there are enough, if one can
+        be taken."""
         until = seen + len(events)
-        if until - self._digest.snapshot_seq < EVENTS or seen != self.version:
+        if seen != self.version:
             return None
         types = {event.type for event in events}
         if kinds.TURN_COMPLETED not in types or types & _CUTS:

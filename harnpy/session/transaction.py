@@ -7,20 +7,20 @@ Spec: 10 §C7.
 from __future__ import annotations
 
 from collections import deque
-from contextlib import contextmanager
 from functools import partial, wraps
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from harnpy.formats.json import compact_json
 from harnpy.session import events as kinds
 from harnpy.session.codec import store_key
 from harnpy.session.errors import SessionConflict, SessionError, SessionNotFound, SessionReadOnly
-from harnpy.session.events import Event, EventDraft, Origin
+from harnpy.session.events import Event, EventDraft, Origin, check_all
 from harnpy.session.history import ANY
 from harnpy.session.lifecycle import ToolStarted
 from harnpy.session.log import Session
 from harnpy.session.past import PastStream
+from harnpy.session.resize import Resizing
 from harnpy.session.turns import end_open_turns
 from harnpy.session.watch import BUFFER
 from harnpy.storage.errors import StorageError, VersionConflict
@@ -47,20 +47,22 @@ if TYPE_CHECKING:
 
 
 class OverlayStream:
-    """The first ``start`` events of ``base``, and behind them those that are ``pending``."""
+    """The first ``start`` events of ``whole``, and behind them those that are ``pending``."""
 
-    def __init__(self, base: Stream, start: int) -> None:
-        self.base = PastStream(base, start)
-        self.name = base.name
+    def __init__(self, whole: Stream, start: int) -> None:
+        self.whole = whole
+        self.name = whole.name
+        self.start = start
         self.pending: list[Event] = []
 
     @property
-    def start(self) -> int:
-        return self.base.version
+    def base(self) -> PastStream:
+        """The first events, as a stream."""
+        return PastStream(self.whole, self.start)
 
-    @start.setter
-    def start(self, version: int) -> None:
-        self.base.version = version
+    def find(self, seq: int) -> Event | None:
+        """Return the event with that number; None when there is none."""
+        return None if seq < 1 else next(self.read(seq - 1, seq), None)
 
     @property
     def version(self) -> int:
@@ -178,6 +180,11 @@ def commutes(event: Event) -> bool:
 
 #: What changes the history.
 HISTORY: Final = frozenset({kinds.MESSAGE_ADDED, kinds.CONTEXT_ADDED, kinds.HISTORY_REPLACED})
+#: What changes neither registers nor the status.
+_CONVERSATION: Final = frozenset({
+    kinds.TURN_STARTED, kinds.TURN_COMPLETED, kinds.MESSAGE_ADDED, kinds.CONTEXT_ADDED, kinds.STEP_STARTED,
+    kinds.STEP_COMPLETED, kinds.TOOL_STARTED, kinds.TOOL_COMPLETED, kinds.WAIT_STARTED, kinds.ACTION_EXECUTED,
+})  # fmt: skip
 #: What holds only right behind what its writer has seen.
 _BOUND: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.LEAF_MOVED})
 
@@ -203,10 +210,12 @@ class Txn(Session):
     what calls its functions."""
 
     __slots__ = (
+        "_ahead",
         "_config",
         "_imported",
         "_has_changed_history",
         "_has_streamed",
+        "_is_settled",
         "_is_view_borrowed",
         "_live",
         "_conflict",
@@ -215,8 +224,11 @@ class Txn(Session):
         "_saved",
         "_overlay",
         "_streams",
+        "_view",
         "action",
         "caller",
+        "has_hooks",
+        "keeps_answer",
         "on_appended",
         "key",
         "resizes",
@@ -235,6 +247,10 @@ class Txn(Session):
         self.on_appended: Callable[[Sequence[Event]], None] | None = None
         #: Whether an error leaves the turn as it is, for who enters it again.
         self.stays_open = False
+        #: Whether hooks work on it, too.
+        self.has_hooks = False
+        #: Whether what the turn has come to is stored although its end isn't: somebody has paid for it.
+        self.keeps_answer = False
         self._conflict: SessionConflict | None = None  # by something else
         #: Which of the pending events are those of the resize at the end, and which its report.
         self._resized = (0, 0, 0)
@@ -244,35 +260,79 @@ class Txn(Session):
     def _restart(self, live: LiveSession) -> None:
         """Stand right behind what the live session has."""
         with live.lock:
-            self._revision, log = live.revision, live.view.log
-            self._start_at(live.version, live.view, live.moment)
+            self._revision = live.revision
+            self._start_at(live.version, None, live.moment)
             self._borrow_view()
-            self.view.log = log  # it is the live session's still
 
-    def _start_at(self, version: int, view: View, moment: float) -> None:
+    def _start_at(self, version: int, view: View | None, moment: float) -> None:
         """Stand right behind event number ``version``, of that moment; ``view`` is the one there."""
         live = self._live
-        self._overlay = OverlayStream(live.stream, version)
-        origin = Origin(live.id, live.origin.world, live.origin.parent, live.origin.shared)
-        self._attach(origin, self._overlay, view, moment)
-        self.strict = live.strict
+        origin = live.origin
+        self.id = live.id
+        self.observers = self.reduction = self.resizing = None
+        self.strict, self.saves, self.clock = live.strict, live.saves, live.clock
+        self.origin = Origin(live.id, origin.world, origin.parent, origin.shared)
+        self.stream = self._overlay = OverlayStream(live.stream, version)
+        self.origin.find = self._overlay.find
+        self.version, self.moment = version, moment
+        self._ahead: list[list[Event]] = []
+        self._is_settled = True  # nothing of that changes registers or status
+        self._view: View | None = None
         self._is_view_borrowed = False
+        if view is not None:
+            self.view = view
 
     # While all that it has written is stored, it has the live session's view: that stays as it is until this
-    # one appends again, and what others append meanwhile goes to a copy.
+    # one appends again, and what others append meanwhile goes to a copy. What isn't stored yet is in a view
+    # of its own, which is made when somebody looks: in most turns nobody does.
+
+    @property
+    def view(self) -> View:
+        view = self._view
+        if view is None:  # all is over
+            live = self._live
+            return live.view if live.version == self.version else live.view.at(self.version)
+        if self._ahead:
+            view = self._own_view(view)
+            for events in self._ahead:
+                view.extend(events)
+            self._ahead, self._is_settled = [], True
+        return view
+
+    @view.setter
+    def view(self, view: View) -> None:
+        """Have a view of its own, for events that no store has yet."""
+        self._view, self._is_view_borrowed = view, False
+        view.log = partial(self._overlay.read, 0)
 
     def _borrow_view(self) -> None:
-        self.view, self._is_view_borrowed = self._live.lend_view(self), True
+        self._view, self._is_view_borrowed = self._live.lend_view(self), True
+        self._ahead, self._is_settled = [], True
 
-    def _own_view(self) -> None:
-        """Have a view of its own, for events that no store has yet."""
+    def _own_view(self, view: View) -> View:
+        """Return the view, or a copy of one that is borrowed."""
         if self._is_view_borrowed:
-            self.view, self._is_view_borrowed = self.view.branch(), False
-            self.view.log = partial(self._overlay.read, 0)
+            view = self.view = view.branch()
             self._live.take_view_back(self)
+        return view
+
+    def _leave_view(self) -> None:
+        """Show from now on what the log has."""
+        self._live.take_view_back(self)
+        self._view, self._is_view_borrowed = None, False
+        self._ahead, self._is_settled = [], True
+
+    @property
+    def settled_view(self) -> View:
+        view = self._view
+        return view if self._is_settled and view is not None else self.view
 
     def agent_facts(self) -> dict[str, Any]:
         return self._live.agent_facts() if self._live.version else super().agent_facts()
+
+    @property
+    def definition(self) -> Any:
+        return self._live.definition if self._live.version else super().definition
 
     @property
     def live(self) -> LiveSession:
@@ -285,12 +345,16 @@ class Txn(Session):
         """Append all drafts or none; to the store only once they are saved, unless the action streams."""
         if self._saved:
             raise SessionReadOnly.saved(self.id)
+        check_all(drafts)
+        at_once = self._streams
         for draft in drafts:
-            draft.check()
-        types = [draft.type for draft in drafts]
-        self._has_changed_history = self._has_changed_history or not HISTORY.isdisjoint(types)
-        types += [event.type for event in self._overlay.pending]
-        at_once = self._streams and kinds.TURN_COMPLETED not in types
+            if draft.type in HISTORY:
+                self._has_changed_history = True
+            elif draft.type == kinds.TURN_COMPLETED:
+                at_once = False
+        pending = self._overlay.pending
+        if at_once and pending and any(event.type == kinds.TURN_COMPLETED for event in pending):
+            at_once = False
         return self._written(drafts, expected_version, at_once=at_once)
 
     def _written(
@@ -302,28 +366,26 @@ class Txn(Session):
             raise SessionConflict(self.id, seen, self.version)
         if not drafts:
             return []
-        if not at_once:
-            self._own_view()
         events = self.drafted(drafts, seen)
         self._overlay.pending += events
         self.version, self.moment = seen + len(events), events[-1].moment
-        if not self._is_view_borrowed:
-            self.view.extend(events)
+        self._ahead.append(events)
+        if self._is_settled:
+            for event in events:
+                if event.type not in _CONVERSATION:
+                    self._is_settled = False
         if at_once:
-            self._store_now(may_rebase=expected_version is None)
+            self._has_streamed = True
+            try:
+                self._store(may_rebase=expected_version is None)
+            except BaseException:
+                self._catch_up()
+                raise
         return events
-
-    @contextmanager
-    def atomic(self) -> Iterator[None]:
-        """Store what a stream action writes meanwhile in one append."""
-        self._streams = False
-        yield
-        self._streams = True
-        self._store_now(may_rebase=True)
 
     def adopt_log(self, events: list[Event]) -> None:
         """Begin with the log of a session that isn't saved. One with turns keeps its appends."""
-        self._own_view()
+        self.view = self._own_view(self.view)
         self._overlay.append(events, 0)
         self.version, self.moment = len(events), events[-1].moment
         self._imported = len(events) if any(event.type == kinds.TURN_STARTED for event in events) else 0
@@ -345,15 +407,17 @@ class Txn(Session):
         return self._live.fork(id, at=self._overlay.start if at is None else at, label=label, reason=reason)
 
     def _now(self) -> float:
-        return self.moment if self._overlay.pending else super()._now()  # an append has one time
+        return self.moment if self._overlay.pending else max(self.clock.now(), self.moment)  # one an append
 
     def history_changed(self) -> None:
         """Do nothing: the session is resized once, at the end."""
 
     def resize_with(self, call: Callable[..., Any]) -> None:
         """Resize as the live session would; ``call(fn, *args)`` calls handlers."""
-        if self._live.resizing is not None:
-            self.resizing = self._live.resizing._replace(tell=self.resizes.append, call=call)
+        known = self._live.resizing
+        if known is not None:
+            tell = self.resizes.append
+            self.resizing = Resizing(known.policy, known.levels, tell, call, known.agent, known.unbound)
 
     def resize_if_due(self, turn: Event | None = None) -> ResizeReport | None:
         """Resize as any session does, but not again once it was of no use."""
@@ -363,12 +427,23 @@ class Txn(Session):
 
     def resize_at_end(self) -> None:
         """Do what the policy says, if the action or a hook has changed the history."""
-        if self.resizing is None or self.view.open_turns:
+        if self.resizing is None or not self._has_changed_history or not self.resizes_itself:
             return
-        if self._has_changed_history:
+        if not self.view.open_turns:
             begin, told = len(self._overlay.pending), len(self.resizes)
             self.resize_if_due()
             self._resized = begin, len(self._overlay.pending), told
+
+    @property
+    def may_wait(self) -> bool:
+        """Return whether what a turn begins with may be stored with its first step: it is all that there is,
+        and others would change nothing about it."""
+        return not (self._overlay.pending or self.is_replaying or self.on_appended is not None)
+
+    @property
+    def is_followed(self) -> bool:
+        """Return whether hooks or a resize work on what the action has written, before the save."""
+        return self.has_hooks or self.resizes_itself
 
     def begin_streaming(self) -> None:
         """From now on store at once what is written, but for the append that ends the turn."""
@@ -384,9 +459,9 @@ class Txn(Session):
         Raises `SessionConflict` when somebody else wrote first, unless the action streamed and only what
         commutes was written.
         """
-        self._own_view()
         self._written(drafts, None)
         self._store(may_rebase=self._has_streamed)
+        self._leave_view()
         self._saved = True
 
     @property
@@ -420,14 +495,6 @@ class Txn(Session):
                 self._catch_up()
         if self._conflict is not None:
             raise self._conflict
-
-    def _store_now(self, *, may_rebase: bool) -> None:
-        self._has_streamed = True
-        try:
-            self._store(may_rebase=may_rebase)
-        except BaseException:
-            self._catch_up()
-            raise
 
     def _catch_up(self) -> None:
         """Leave what isn't stored, and stand behind what others have appended."""
@@ -470,10 +537,10 @@ class Txn(Session):
         pending = self._rebasable()
         if pending is None or not all(map(commutes, news)):
             return False
-        overlay.pending, overlay.start = pending, live.version
+        overlay.start, overlay.pending = live.version, pending
         self.moment = max(self.moment, live.moment)
-        self.view, self._is_view_borrowed = live.view.branch(), False
-        self.view.log = partial(overlay.read, 0)
+        self.view = live.view.branch()
+        self._ahead, self._is_settled = [], True
         for seq, event in enumerate(pending, overlay.start + 1):
             event.renumber(seq, self.moment)
             if event.type == kinds.REGISTER_SET:
@@ -502,13 +569,17 @@ class Txn(Session):
         return 1 if known is None else known.version + 1
 
     def rollback(self, error: BaseException, reason: str) -> None:
-        """Leave what isn't stored. If the action streamed, end the turns that it leaves open."""
-        self._overlay.pending = []
-        self._live.take_view_back(self)
+        """Leave what isn't stored, but for an answer. End the turns that a stream action leaves open."""
+        pending, self._overlay.pending = self._overlay.pending, []
+        self.version = self._overlay.start
+        self._leave_view()
         if not self._has_streamed or self._saved or self.stays_open:
             return
         try:
             with self._live.lock:
+                answer = [*takewhile(lambda event: event.type != kinds.TURN_COMPLETED, pending)]
+                if answer and self.keeps_answer and self._live.version == self._overlay.start:
+                    self._live.commit(answer)
                 end_open_turns(self._live, reason, str(error) or type(error).__name__)
         except (SessionError, StorageError) as second:
             error.add_note(f"the turn has no end in the log: {second}")

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
-from harnpy.session.conversation import SessionConversation, follow, unfollow
+from harnpy.session.conversation import SessionConversation, follow, followed, unfollow
 from harnpy.session.errors import SessionError
 from harnpy.session.prompt import SYSTEM
 from harnpy.storage.errors import StorageError
@@ -37,17 +37,37 @@ class TurnConversation(SessionConversation):
     def begin(self, system: str | None, tool_format: str) -> None:
         session = follow(self._sessions, self)
         self._registers = {SYSTEM: system, "settings.tool_format": tool_format}
-        self.turn = self._turn.events[0]
-        session.show_summary()
+        if self._sessions.has_audience(self.id) or not session.view.window.shows_summary():
+            self._turn.open()
+        opening = self._turn.opening(self.store)
+        if opening:
+            self._began = opening[0]
+        else:
+            self._began = self._turn.events[0]
+            session.show_summary()
         self.messages, self.summary = session.messages(), session.view.window.summary
         self._mark(session)
+        self._pending = [*opening]
+        self.messages += self._pending_messages()
 
     def _append(
         self, session: Session, drafts: list[EventDraft], expected_version: int | None
     ) -> list[Event]:
         events = super()._append(session, drafts, expected_version)
-        self._turn.events += events
+        self._turn.wrote(events)
         return events
+
+    def _note_event(self, event: Event) -> None:
+        """Do nothing: nobody asks for the transcript."""
+
+    def _store_end(self) -> None:
+        """Leave what is pending to the turn, which writes it with its end."""
+        session = followed(self._sessions, self)
+        if session is None or not self._is_next(session):
+            self.store()
+        else:
+            self._turn.hold(self._pending)
+            self._pending = []
 
     def _end_turn(self, stop_reason: str, steps: int) -> None:
         self._turn.looped(stop_reason, steps)

@@ -69,12 +69,14 @@ def closing(turn: Iterable[Fact], agent: str, reason: str, error: str) -> list[F
 def usage(facts: Iterable[Fact]) -> Dict | None:
     """Return what the steps of a turn have used together; None without any. What is no number doesn't count:
     anybody may write a step."""
-    total: Counter[str] = Counter()
+    total: dict[str, Any] = {}
     for kind, payload in facts:
         used = payload.get("usage") if kind == kinds.STEP_COMPLETED else None
         if isinstance(used, dict):
-            total.update({key: value for key, value in used.items() if type(value) in (int, float)})
-    return dict(total) or None
+            for name, amount in used.items():
+                if type(amount) in (int, float):
+                    total[name] = total.get(name, 0) + amount
+    return total or None
 
 
 # Calls.

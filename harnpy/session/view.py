@@ -131,14 +131,21 @@ class View:
         return branch
 
     def extend(self, events: Sequence[Event]) -> None:
-        """Apply the events of one append. A step that begins among them begins before them all."""
-        if len(events) > 1:
-            for event in events:
-                if event.type == kinds.STEP_STARTED:
-                    _step_started(self, event)
-            events = [event for event in events if event.type != kinds.STEP_STARTED]
+        """Apply the events of one append. A step that begins among them begins before them all; types that
+        mean nothing to a view are legal."""
         for event in events:
-            self.apply(event)
+            if event.type == kinds.STEP_STARTED:
+                _step_started(self, event)
+        for event in events:
+            if event.type == kinds.MESSAGE_ADDED:
+                if event.turn is None:
+                    self.window.entries.append(event)
+                else:
+                    self.window.add(event)
+            elif event.type != kinds.STEP_STARTED:
+                effect = _EFFECTS.get(event.type)
+                if effect is not None:
+                    effect(self, event)
 
     def read(self, events: Iterable[Event]) -> None:
         """Apply the events of the next appends."""
@@ -152,16 +159,8 @@ class View:
             self.extend(append)
 
     def apply(self, event: Event) -> None:
-        """Apply the next append, of one event. Types that mean nothing to a view are legal."""
-        if event.type == kinds.MESSAGE_ADDED:
-            if event.turn is None:
-                self.window.entries.append(event)
-            else:
-                self.window.add(event)
-        else:
-            effect = _EFFECTS.get(event.type)
-            if effect is not None:
-                effect(self, event)
+        """Apply the next append, of one event."""
+        self.extend((event,))
 
     def register(self, key: str, default: Any = None) -> Any:
         found = self.registers.get(key)

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.events import CONTEXT_ADDED, Summary
-from harnpy.session.lifecycle import Pack, events_at, events_of, is_live, lifecycle_value, unpacked, values_of
+from harnpy.session.lifecycle import Pack, events_at, lifecycle_value, live_among, unpacked, values_of
 from harnpy.session.transcript import message_event, plain_message
 from harnpy.storage.memory import AppendOnlyList
 
@@ -64,7 +64,10 @@ class Groups:
         """Return where the turn's next message stands among ``count`` others, and make room for it."""
         if turn not in self._open:
             return count
-        place = self._open[turn][0]
+        place, own = self._open[turn]
+        if len(self._open) == 1:
+            self._open[turn] = place + 1, own + 1
+            return place
         behind = False
         for other, (end, size) in self._open.items():
             behind = behind or other == turn
@@ -189,7 +192,7 @@ class Window:
         entries = self.entries
         count = len(entries)
         turn = turn_of(entry)
-        begun = self.groups.is_begun(turn)
+        begun = bool(self.contexts) and self.groups.is_begun(turn)
         place = self.groups.place(turn, count)
         if self.contexts:
             self._shift_contexts(place, begun)
@@ -292,11 +295,11 @@ class Window:
     def live_events(self) -> list[dict[str, Any]]:
         """Return the lifecycle events about live clients, in order."""
         if self.notes.is_lazy and not self.live_before:
-            return [lifecycle_value(event) for event in events_of(self.notes.loaded()) if is_live(event)]
+            return [lifecycle_value(event) for event in live_among(self.notes.loaded())]
         done, found = self._live or (0, [])
         notes = self.notes.items()
         if done < len(notes):
-            found += [lifecycle_value(event) for event in events_of(notes[done:]) if is_live(event)]
+            found += [lifecycle_value(event) for event in live_among(notes[done:])]
             self._live = len(notes), found
         return found
 

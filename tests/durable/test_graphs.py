@@ -73,7 +73,7 @@ def test_killed_at_every_append() -> None:
             started = [event for event in session.events() if event.type == "turn_started"]
             assert (len(started), session.view.open_turns) == (1, {})
         lives += EVERY
-    assert lives > 30
+    assert lives > 24
     assert counts <= {0, 1}  # one more where the reply had come and was not recorded
 
 
@@ -208,7 +208,7 @@ class GoneStream:
 def test_a_store_that_is_gone_fails_the_run_and_no_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     expected, asked, _ = whole()
     monkeypatch.setattr("tests.durable.processes.Shelf", Gone)
-    for lives in range(1, 33, 1 if COUNT.campaign else 7):
+    for lives in range(1, 26, 1 if COUNT.campaign else 7):
         store, model, left = empty(), Model(), list[Step]()
         with pytest.raises(StoreUnreachable):
             process(store, Record(left), job(), model, lives)

@@ -209,13 +209,14 @@ class LoopFactory(AgentFactory):
         from harnpy.agent.runtime import Runtime
         from harnpy.session.registry import SessionRegistry
 
-        self.check(definition)
+        capabilities = self.capabilities.of(definition.capabilities)
+        check_options(definition, self._providers)
         world, call = self._world, session.caller
         tasks = TurnTasks(call, world)
         build = self._build(definition, session, tasks)
         for each in self.tools:
             build.add_tool(each)
-        for capability in (*self.capabilities.of(definition.capabilities), *self._more):
+        for capability in (*capabilities, *self._more):
             capability(build)
         models = self._models_beside(tasks, TurnConnections(call, self._models, tasks, self._pools))
         sessions = SessionRegistry(world=world)

@@ -162,6 +162,8 @@ class LoopRunner:
         if turn.guards.inputs is not None:
             offer_questions(turn, turn.guards.inputs, self._settings.tools, tasks)
         is_native = options.tool_format == "native"
+        if self._runtime.hooks:
+            turn.open()
         loop = loop_of(self._runtime, self._settings, conversation)
         loop.agent = self.name
         loop.offer.instructions = self._instructions

@@ -160,12 +160,10 @@ class Loop:
             status = "failed"
         if self.daemon is not None:
             self.daemon.save(status)
+        conversation.end(self._stop_reason(status), state.iterations, self.skills.active)
         ms = int((clock() - begin) * 1000)
         self.models.trace.record_loop(status, state.iterations, ms, state.calls, list(state.successful))
-        conversation.store()
-        result = self._result(status, ms)
-        conversation.end(self._stop_reason(status), state.iterations, self.skills.active)
-        return result
+        return self._result(status, ms)
 
     def _stop_reason(self, status: str) -> str:
         """Return what the log calls the end of a loop with this status."""
@@ -245,8 +243,10 @@ class Loop:
         reply, text = self._ask(request, iteration)
         taken = self.turns.take(reply, text, iteration)
         status = self._rest(taken) if isinstance(taken, Idle) else taken
-        self.conversation.store()
-        return "budget_exhausted" if self._spent() else status
+        status = "budget_exhausted" if self._spent() else status
+        if status is None or self.daemon is not None:
+            self.conversation.store()
+        return status
 
     def _rest(self, idle: Idle) -> str | None:
         """End the loop, or let its daemon rest until something wakes it. Return the status that ends it."""

@@ -254,7 +254,7 @@ class Turns:
     def _tool_turn(self, turn: Turn) -> str | None:
         errors = turn.parsed.errors
         self.model_input.add(self._recorded_calls(turn))
-        self.model_input.conversation.store()
+        self._store_for_others()
         why = prompts.REFUSED if turn.ending == REFUSED else prompts.NOT_RUN
         calls = turn.calls if turn.ending is None else [unrun(call, why) for call in turn.calls]
         results = self.dispatcher.dispatch(calls, turn.iteration, self._answer_call)
@@ -349,9 +349,15 @@ class Turns:
 
     def close(self, info: Dict) -> None:
         """End a turn without calls; ``info`` is what hooks and subscribers receive about it."""
-        self.model_input.conversation.store()
+        self._store_for_others()
         self._run_hooks(info)
         self._emit("iteration_end", iteration=info["iteration"], turn_info=info)
+
+    def _store_for_others(self) -> None:
+        """Store the answer before hooks and subscribers hear of it. Where there are none, it is stored with
+        what follows from it: the begin of a call, or the loop's end."""
+        if self._hooks or self.model_input.has_audience:
+            self.model_input.conversation.store()
 
     def _take_text(self, turn: Turn) -> tuple[str | None, Dict] | Idle:
         """Return the status that ends the loop, if any, and what hooks and subscribers receive."""

@@ -59,6 +59,9 @@ class Hooks:
         self._lasting = lasting
         self._hooks: list[Hook] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._lasting or self._hooks)
+
     def beside(self) -> Hooks:
         """Return these hooks, to which others may be added for one agent."""
         return Hooks([*self._lasting, *self._hooks])

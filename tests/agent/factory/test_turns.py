@@ -548,7 +548,7 @@ class TestOthers:
     def test_a_message_that_comes_while_a_request_is_made(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The step's append clashes, so the request is made again (10 §C16.2)."""
+        """The step's append clashes, so the request is made again (10 §C16.2). The first one is the turn's."""
         commit = LiveSession.commit
         texts = ["wait", "and me!"]
 
@@ -563,7 +563,7 @@ class TestOthers:
             monkeypatch.setattr(LiveSession, "commit", overtaken)
             runtime.send("s", "go")
             asked = [message["content"] for message in loops.mock.calls()[0]["messages"]]
-            assert asked == ["go", "wait", "and me!"]
+            assert asked == ["wait", "go", "and me!"]
             steps = [event for event in runtime.get("s").events() if event.type == "step_started"]
             assert [step.data["prompt_cache"]["stable_messages"] for step in steps] == [3]
             assert request_of(runtime.get("s"), 1)["messages"] == loops.mock.calls()[0]["messages"]

@@ -109,7 +109,7 @@ def test_what_follows_from_a_reply_is_one_append() -> None:
     program = Program({"text": "", "thinking": "hm", **calling("look")}, "seen")
     program.loop(tools=registry(look=lambda _: "a tree"), tool_format="native")
     following = next(event for event in program.events() if event.type == "step_completed")
-    assert following.more == 2  # the thought and the assistant's message
+    assert following.more == 3  # the thought, the assistant's message, and its call
 
 
 def test_a_tool_sees_the_answer_that_calls_it() -> None:

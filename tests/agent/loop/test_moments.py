@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 BEGIN = "turn_started register_set register_set"
 START = f"{BEGIN}\nmessage_added step_started"
-#: What follows from a reply: a call, or the last word.
+#: What follows from a reply: a call, or the last word, with which the turn ends.
 REPLY = "step_completed message_added"
+LAST = f"{REPLY} turn_completed"
 #: A tool that ran, and the rest of the turn.
-END = "turn_completed"
-REST = f"step_started\n{REPLY}\n{END}"
+REST = f"step_started\n{LAST}"
 RAN = f"tool_completed message_added\n{REST}"
 
 PRELUDE = """
@@ -85,20 +85,20 @@ ROWS = {
     ),
     "a register": Row('agent_session_set_scratchpad("s", {a: 1})', "register_set"),
     # A loop.
-    "a turn": Row('llm_mock({text: "ok"})\nloop(tool_registry())', f"{START}\n{REPLY}\n{END}"),
+    "a turn": Row('llm_mock({text: "ok"})\nloop(tool_registry())', f"{START}\n{LAST}"),
     "a second turn": Row(
         'llm_mock({text: "ok"})\nllm_mock({text: "ok"})\nloop(tool_registry())\nloop(tool_registry())',
-        f"{START}\n{REPLY}\n{END}\nturn_started\nmessage_added step_started\n{REPLY}\n{END}",
+        f"{START}\n{LAST}\nturn_started\nmessage_added step_started\n{LAST}",
     ),
     "a call is retried": Row(
         'llm_mock({error: {category: "rate_limit"}})\nllm_mock({text: "ok"})\n'
         "loop(tool_registry(), {llm_backoff_ms: 0})",
-        f"{START}\nescalation_retried\n{REPLY}\n{END}",
+        f"{START}\nescalation_retried\n{LAST}",
     ),
     "a schema nudge": Row(
         'llm_mock({text: "no"})\nllm_mock({text: "{}"})\n'
         'loop(tool_registry(), {schema_retries: 1, output_format: "json", json_schema: {type: "object"}})',
-        f"{START}\nstep_completed escalation_retried message_added step_started\n{REPLY}\n{END}",
+        f"{START}\nstep_completed escalation_retried message_added step_started\n{LAST}",
     ),
     "a context overflow": Row(
         f'{TALK}\nllm_mock({{error: {{category: "generic", message: "maximum context length"}}}})\n'
@@ -116,82 +116,82 @@ ROWS = {
         f"compaction_triggered\n{REST}",
     ),
     # Tools.
-    "a tool": Row(acting('"x"'), f"{START}\n{REPLY}\ntool_started\n{RAN}"),
+    "a tool": Row(acting('"x"'), f"{START}\n{REPLY} tool_started\n{RAN}"),
     "a tool of a text format": Row(
         'llm_mock({text: "<tool_call>\\nact({})\\n</tool_call>"})\n'
         'llm_mock({text: "<user_response>ok</user_response>"})\n'
         'loop(acting({ a -> "x" }), {tool_format: "text"})',
-        f"{START}\n{REPLY}\ntool_started\ntool_completed\nmessage_added\n{REST}",
+        f"{START}\n{REPLY} tool_started\ntool_completed\nmessage_added\n{REST}",
     ),
     "a refused call": Row(
-        acting('"x"', '{policy: {tools: ["other"]}}'), f"{START}\n{REPLY}\ntranscript_event {RAN}"
+        acting('"x"', '{policy: {tools: ["other"]}}'), f"{START}\n{REPLY} transcript_event {RAN}"
     ),
     "a tool that shows its output": Row(
         'gen fn out() { emit "x"\n emit "y" }\n' + acting("out()"),
-        f"{START}\n{REPLY}\ntool_started\ntool_output_delta\n{RAN}",
+        f"{START}\n{REPLY} tool_started\ntool_output_delta\n{RAN}",
     ),
     # People.
     "a question": Row(
         acting('ask_user("Which?")', before='host_mock("hitl", "question", {answer: "main"})'),
-        f"{START}\n{REPLY}\ntool_started\nexternal_input wait_started\nwait_resolved external_input\n{RAN}",
+        f"{START}\n{REPLY} tool_started\nexternal_input wait_started\nwait_resolved external_input\n{RAN}",
     ),
     "an approval": Row(
         acting(
             'request_approval("push").approved',
             before='host_mock("hitl", "approval", {approved: true, reviewer: "ann"})',
         ),
-        f"{START}\n{REPLY}\ntool_started\napproval_requested\napproval_resolved\n{RAN}",
+        f"{START}\n{REPLY} tool_started\napproval_requested\napproval_resolved\n{RAN}",
     ),
     "an escalation that is granted": Row(
         acting('"x"', '{permissions: {deny: ["act"], on_escalation: { r -> true }}}'),
-        f"{START}\n{REPLY}\napproval_requested\napproval_resolved\n"
+        f"{START}\n{REPLY} approval_requested\napproval_resolved\n"
         f"transcript_event transcript_event tool_started\n{RAN}",
     ),
     "an escalation that is denied": Row(
         acting('"x"', '{permissions: {deny: ["act"], on_escalation: { r -> false }}}'),
-        f"{START}\n{REPLY}\napproval_requested\napproval_resolved\ntranscript_event transcript_event {RAN}",
+        f"{START}\n{REPLY} approval_requested\napproval_resolved\ntranscript_event transcript_event {RAN}",
     ),
     "an escalation that fails": Row(
         "let r = try {\n"
         + acting('"x"', '{permissions: {deny: ["act"], on_escalation: { r -> throw "no" }}}')
         + "\n}",
-        f"{START}\n{REPLY}\napproval_requested\napproval_canceled\n"
+        f"{START}\n{REPLY} approval_requested\napproval_canceled\n"
         "tool_completed message_added turn_completed",
     ),
     # Others.
     "a handoff": Row(
         acting(HANDOFF),
-        f"{START}\n{REPLY}\ntool_started\nhandoff\n{RAN}",
+        f"{START}\n{REPLY} tool_started\nhandoff\n{RAN}",
     ),
     "a sub-agent": Row(
         'calls()\nllm_mock({text: "inner"})\nllm_mock({text: "ok"})\n'
         'loop(acting({ a -> sub_agent_run("sub", {provider: "mock", tools: tool_registry()}).summary }))',
-        f"{START}\n{REPLY}\ntool_started\nchild_requested child_started\nchild_completed child_merged\n{RAN}",
+        f"{START}\n{REPLY} tool_started\nchild_requested child_started\nchild_completed child_merged\n{RAN}",
     ),
     "a stage's worker": Row(
         'calls()\nllm_mock({text: "inner"})\nllm_mock({text: "ok"})\n'
         'loop(acting({ a -> wait_agent(spawn_agent({task: "sub", node: NODE})).status }))',
-        f"{START}\n{REPLY}\ntool_started\nchild_requested\nchild_started\n"
+        f"{START}\n{REPLY} tool_started\nchild_requested\nchild_started\n"
         f"artifact_recorded child_completed\nchild_merged\n{RAN}",
     ),
     "a stage": Row(
         'llm_mock({text: "ok"})\nlet policy = {provider: "mock", session_id: "s"}\n'
         'workflow_execute("t", {nodes: {a: {kind: "stage", model_policy: policy}}, entry: "a"})',
-        f"turn_started register_set\nmessage_added step_started\n{REPLY}\n{END}\nartifact_recorded",
+        f"turn_started register_set\nmessage_added step_started\n{LAST}\nartifact_recorded",
     ),
     "a worker that fails": Row(
         'calls()\nllm_mock({error: {category: "auth"}})\nllm_mock({text: "ok"})\n'
         'loop(acting({ a -> wait_agent(spawn_agent({task: "sub", node: NODE})).status }))',
-        f"{START}\n{REPLY}\ntool_started\nchild_requested\nchild_started\nchild_failed\n{RAN}",
+        f"{START}\n{REPLY} tool_started\nchild_requested\nchild_started\nchild_failed\n{RAN}",
     ),
     "a worker that is closed": Row(
         acting('close_agent(spawn_agent({task: "sub", node: NODE})).status'),
-        f"{START}\n{REPLY}\ntool_started\nchild_requested\nchild_canceled\n{RAN}",
+        f"{START}\n{REPLY} tool_started\nchild_requested\nchild_canceled\n{RAN}",
     ),
     "a worker that awaits a trigger": Row(
         'calls()\nllm_mock({text: "inner"})\nllm_mock({text: "again"})\nllm_mock({text: "ok"})\n'
         "loop(acting({ a -> triggered() }))",
-        f"{START}\n{REPLY}\ntool_started\nchild_requested\nchild_started\nchild_blocked\n"
+        f"{START}\n{REPLY} tool_started\nchild_requested\nchild_started\nchild_blocked\n"
         f"child_progressed\nchild_started\nchild_blocked\nchild_canceled\n{RAN}",
     ),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from harnpy.session import (
     messages,
     payload_types,
 )
+from harnpy.session.drafting import metadata
 from harnpy.session.events import READ_TYPES
 from harnpy.session.payload_types import PayloadType, by_type
 
@@ -159,3 +161,17 @@ def test_an_import_brings_its_own_time_and_number() -> None:
     assert (later.id, later.timestamp, last.timestamp) == ("mine", *["2999-01-01T00:00:00.500000Z"] * 2)
     (after,) = session.append(EventDraft("x"))
     assert after.timestamp == last.timestamp
+
+
+@pytest.mark.parametrize("ambient", [False, True])
+def test_a_turn_that_begins_in_the_same_append_is_named_by_its_draft(ambient: bool) -> None:
+    session = Session("s")
+    started = drafts.turn_started("helper")
+    said = drafts.user("go")
+    said.turn = started
+    with metadata(by="test") if ambient else nullcontext():
+        begun, prompt = session.append(started, said)
+    assert (started.event, said.event) == (begun, prompt)
+    assert prompt.turn is begun
+    assert [event.turn_id for event in session.read(after=1)] == [None, begun.id]
+    assert prompt.metadata == ({"by": "test"} if ambient else {})

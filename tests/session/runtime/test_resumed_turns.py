@@ -171,7 +171,7 @@ class TestDiverging:
 
 
 def test_what_cant_be_run_leaves_the_turn_open(store: Store) -> None:
-    killed_loop(store, 5, calls("look"), {"text": "done"}, tools=[look])
+    killed_loop(store, 3, calls("look"), {"text": "done"}, tools=[look])
     with SessionRuntime(store, agents=LoopFactory()) as runtime:
         with pytest.raises(AgentError, match="unknown tool"):
             runtime.send("s", "go", agent=AgentDef("helper", tools=("x",)), idempotency_key="k")
@@ -210,7 +210,7 @@ class TestOthers:
             return "asked"
 
         replies = [calls("ask"), calls("look"), {"text": "done"}]
-        killed_loop(store, 10, *replies, tools=[ask, look])
+        killed_loop(store, 7, *replies, tools=[ask, look])
         other.get("s").add_history({"content": "later"})
         with desk(store, {"text": "done"}, tools=[ask, look]) as runtime:
             left = texts(runtime)
@@ -266,7 +266,7 @@ class TestPeople:
         with desk(store) as runtime:
             runtime.create(agent, id="s")
         act = Tool("act", "Act.", {}, lambda arguments: "acted")
-        dying = desk(mortal(store, 5), *self.REPLIES, tools=[act], host=host)
+        dying = desk(mortal(store, 3), *self.REPLIES, tools=[act], host=host)
         with dying as runtime, pytest.raises(Killed):
             runtime.send("s", "go", idempotency_key="k")
         assert len(asked) == 1
@@ -284,7 +284,7 @@ class TestPeople:
             runtime.create(agent, id="s")
         act = Tool("act", "Act.", {}, lambda arguments: "acted")
         with (
-            desk(mortal(store, 4), *self.REPLIES, tools=[act], host=self.host(asked, Killed())) as runtime,
+            desk(mortal(store, 2), *self.REPLIES, tools=[act], host=self.host(asked, Killed())) as runtime,
             pytest.raises(Killed),
         ):
             runtime.send("s", "go", idempotency_key="k")
@@ -321,7 +321,7 @@ class TestCallsWithoutEnd:
             idempotent=True,
             on_ambiguous=policy,
         )
-        killed_loop(store, 4, calls("act"), {"text": "done"}, tools=[act])
+        killed_loop(store, 2, calls("act"), {"text": "done"}, tools=[act])
         assert len(ran) == 1  # its end didn't get into the log
         host = None if answer is None else World(people=People(lambda request: answer))
         with desk(store, {"text": "done"}, tools=[act], host=host) as runtime:
@@ -382,7 +382,7 @@ def test_a_loop_goes_on_in_the_other_face(store: Store) -> None:
         return "a hill"
 
     replies = [calls("far", "look"), calls("far"), {"text": "done"}]
-    killed_loop(store, 9, *replies, tools=[look, far])
+    killed_loop(store, 8, *replies, tools=[look, far])
 
     async def go_on() -> tuple[list[str], int]:
         loops = LoopFactory(tools=[look, far])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,10 +55,12 @@ class Script:
                 txn.set("memo", text)
             case "several":
                 txn.refresh()
-                with txn.atomic():
-                    txn.write(said(text))
-                    assert txn.messages()[-1]["content"] == text
-                    txn.set("memo", text)
+                txn.end_streaming()
+                txn.write(said(text))
+                assert txn.messages()[-1]["content"] == text
+                txn.set("memo", text)
+                txn.begin_streaming()
+                txn.write(said("and more"))
             case "cut":
                 txn.trim(1)
             case "others say":
@@ -84,3 +87,28 @@ def test_an_action_sees_its_own_log(store: Store) -> None:
             assert shown(session.view) == shown(replay(session.read()))
 
     check()
+
+
+def test_an_action_that_is_over_shows_what_it_came_to(store: Store) -> None:
+    kept: list[Txn] = []
+
+    def say(txn: Txn) -> None:
+        kept.append(txn)
+        txn.write(said("one"))
+        assert txn.live.messages() == []
+
+    def fail(txn: Txn) -> None:
+        say(txn)
+        raise KeyError("no")
+
+    with SessionRuntime(store) as runtime:
+        session = runtime.create(id="s")
+        with pytest.raises(KeyError):
+            runtime.execute("s", fail)
+        runtime.execute("s", say)
+        session.append_user("two")
+        failed, done = kept
+        assert (failed.messages(), failed.version) == ([], 1)
+        assert [message["content"] for message in done.messages()] == ["one"]
+        assert [*done.view.window.messages()] == done.messages()
+        assert len(session.messages()) == 2
