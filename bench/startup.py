@@ -63,7 +63,11 @@ def main() -> int:
         return measure(Path(directory), options.rounds, options.check)
 
 
-def measure(directory: Path, rounds: int, check: bool) -> int:
+Commands = dict[str, tuple[list[str], dict[str, str]]]
+
+
+def ways(directory: Path) -> Commands:
+    """The commands, and the environment of each. What is cold finds an empty ``directory / "cold"``."""
     hello, long = directory / "hello.harn", directory / "long.harn"
     hello.write_text(HELLO)
     long.write_text(thousand_lines())
@@ -74,7 +78,7 @@ def measure(directory: Path, rounds: int, check: bool) -> int:
     command.chmod(0o755)
     script, module = [str(command), "run"], [sys.executable, "-m", "harnpy", "run"]
     installed = [str(Path(sys.executable).with_name("harnpy")), "run"]
-    commands = {
+    return {
         "python -c pass": ([sys.executable, "-c", "pass"], warm_env),
         "hello, warm": ([*script, str(hello)], warm_env),
         "hello, cold": ([*script, str(hello)], cold_env),
@@ -82,14 +86,23 @@ def measure(directory: Path, rounds: int, check: bool) -> int:
         "hello, warm, python -m": ([*module, str(hello)], warm_env),
         "hello, warm, as installed": ([*installed, str(hello)], warm_env),
     }
+
+
+def timed(directory: Path, commands: Commands, rounds: int) -> dict[str, list[float]]:
+    """The seconds of each command in each round, but the first."""
     times: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(rounds + 1):
         for name, (command, env) in commands.items():
-            if env is cold_env:
-                shutil.rmtree(directory / "cold", ignore_errors=True)
+            shutil.rmtree(directory / "cold", ignore_errors=True)
             spent = once(command, env)
             if turn:
                 times[name].append(spent)
+    return times
+
+
+def measure(directory: Path, rounds: int, check: bool) -> int:
+    commands = ways(directory)
+    times = timed(directory, commands, rounds)
     base = median(times["python -c pass"])
     missed = 0
     print(f"python -c pass: {base * 1000:.1f} ms")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sqlite3
 import sys
 import tempfile
 import threading
@@ -22,7 +23,10 @@ from statistics import median
 from time import perf_counter
 
 from appenders import (
+    DATA,
+    INSERT,
     MESSAGE,
+    SQLITE,
     Append,
     Plain,
     agents_sdk,
@@ -130,6 +134,25 @@ def shared_commits(directory: Path) -> float:
             return seconds(work) / (TASKS * EACH) * 1e6
 
 
+def rows_alone(directory: Path) -> float:
+    """The same with `sqlite3` alone: a row in the place of each session, one commit for all of them."""
+    with closing(sqlite3.connect(directory / "alone.db", isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute(SQLITE)
+
+        def work() -> None:
+            for seq in range(EACH):
+                db.execute("BEGIN")
+                for number in range(TASKS):
+                    rid = (number << 32) + seq + 1  # as a session's place is in the table
+                    db.execute(INSERT, (rid, "message_added", 1, None, 0, None, None, DATA, None))
+                db.execute("COMMIT")
+
+        with collected():
+            return seconds(work) / (TASKS * EACH) * 1e6
+
+
 def session_of(length: int, url: str) -> StoredSession:
     """A session with that many events on a store of its own."""
     session = StoredSession.begin("long", open_store(url), World())
@@ -229,11 +252,13 @@ def main() -> int:
             few,
         )
         print(f"\nsqlite:, full: {TASKS} that append at once, a session each")
-        shared = []
+        shared, alone = [], []
         for number in range(rounds):
             place = directory / f"shared {number}"
             place.mkdir()
+            alone.append(rows_alone(place))
             shared.append(shared_commits(place))
+        report.row("bare sqlite3, the rows alone", median(alone), "µs")
         report.row("an event, from threads", median(shared), "µs", must=8.0)
 
         print(f"\nsqlite:, relaxed: forks of sessions of {SHORT} and of {chosen.length:,} events, in turns")
