@@ -1,0 +1,339 @@
+"""The fifteen rows of `bench/report.py`: what each measures, beside which rival, and what it is meant to be.
+
+A row's function measures it once, both sides in turns in this process, with the functions of the bench
+scripts, and returns its figures by their names; ``size`` is 1, or less to see that all of it runs. Scripts are
+imported where they are used, so that no row pays for another one's imports.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from statistics import mean, median
+from typing import NamedTuple
+
+Figures = dict[str, float]
+
+
+class Part(NamedTuple):
+    """A figure that has a goal. ``pick`` finds it among a row's figures, with the name of the one it is."""
+
+    name: str
+    goal: float
+    pick: Callable[[Figures], tuple[float, str]]
+    unit: str = "×"
+    #: Whether it is to be at least the goal: how many times faster we are.
+    at_least: bool = False
+
+    def meets(self, figure: float) -> bool:
+        return figure >= self.goal if self.at_least else figure <= self.goal
+
+    def worse(self, now: float, before: float) -> float:
+        """By which part it is slower, or more, than before; negative when it is less."""
+        return (before / now if self.at_least else now / before) - 1
+
+
+class Row(NamedTuple):
+    title: str
+    rival: str
+    measure: Callable[[float], Figures]
+    parts: tuple[Part, ...]
+    #: What the page says below the table.
+    note: str = ""
+
+
+def the(name: str) -> Callable[[Figures], tuple[float, str]]:
+    return lambda figures: (figures[name], "")
+
+
+def largest(figures: Figures) -> tuple[float, str]:
+    name = max(figures, key=figures.__getitem__)
+    return figures[name], name
+
+
+def smallest(figures: Figures) -> tuple[float, str]:
+    name = min(figures, key=figures.__getitem__)
+    return figures[name], name
+
+
+def middle(figures: Figures) -> tuple[float, str]:
+    return median(figures.values()), ""
+
+
+def of(name: str, goal: float, unit: str = "×", at_least: bool = False) -> Part:
+    """The part that is the figure of that name."""
+    return Part(name, goal, the(name), unit, at_least)
+
+
+def few(count: int, size: float, least: int = 1) -> int:
+    return max(least, round(count * size))
+
+
+@contextmanager
+def directory() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="harnpy-report-") as name:
+        yield Path(name)
+
+
+def turns(size: float) -> Figures:
+    import agents
+
+    def rate(side: agents.Side, tools: bool) -> float:
+        with_all = few(200, size, 2)
+        return with_all / sum(asyncio.run(side.converse(with_all, tools)))
+
+    ours, theirs = agents.Harnpy(), agents.LangGraph()
+    found = {}
+    for name, tools in (("plain", False), ("with a tool", True)):
+        for side in (ours, theirs):
+            asyncio.run(side.converse(2, tools))  # imports what it needs
+        before, rival, after = rate(ours, tools), rate(theirs, tools), rate(ours, tools)
+        found[name] = mean((before, after)) / rival
+    return found
+
+
+def sends(size: float) -> Figures:
+    import runtime
+
+    found = {}
+    for history in runtime.HISTORIES:
+        # A session that is to stay short has few turns.
+        times = range(few(max(5, 200 // history), size))
+        pairs = [runtime.turns("memory:", history, few(100, size)) for _ in times]
+        found[f"behind {history:,} messages"] = median(ours / bare for ours, bare in pairs)
+    return found
+
+
+def threads(size: float) -> Figures:
+    import runtime
+    from runtime_peers import agents_sdk
+
+    from harnpy import AgentDef
+
+    definition = AgentDef("quick", model="quick/m", tools=())
+    rates = []
+    for side in (partial(runtime.ours, agent=definition), agents_sdk):
+        with directory() as place, side(place) as converse:
+            rates.append(runtime.rate(converse, few(100, size), few(20, size)))
+    return {"turns/s": rates[0] / rates[1]}
+
+
+def at_once(size: float) -> Figures:
+    import agents
+
+    return {"one turn each": agents.concurrent(1, few(200, size), turns=1)}
+
+
+def tasks(size: float) -> Figures:
+    import tasks
+
+    vm, names = tasks.machine(), ("spawn and await", "yield and come back")
+    return {
+        name: tasks.ratio(vm, source, native, few(3, size))
+        for name, (_, source, native, _) in zip(names, tasks.ROWS, strict=False)
+    }
+
+
+def memory(size: float) -> Figures:
+    import long_logs
+    import tasks
+
+    from harnpy.storage import open_store
+
+    found = {"a parked task": tasks.parked_bytes(few(10_000, size)) / 1024}
+    with directory() as place:
+        length = few(100_000, size, 10)
+        with closing(open_store(f"sqlite:{place}/long.db")) as store:
+            long_logs.write(store, length)
+            found["a loaded event"] = long_logs.kilobytes_held(store, length)
+    return found
+
+
+def cold(size: float) -> Figures:
+    import startup
+
+    with directory() as place:
+        bare, name = "python -c pass", "hello, cold"
+        ways = startup.ways(place)
+        times = startup.timed(place, {bare: ways[bare], name: ways[name]}, few(10, size))
+    return {name: median(times[name]) / median(times[bare])}
+
+
+def imports(size: float) -> Figures:
+    return {}
+
+
+def programs(size: float) -> Figures:
+    import vm as bench
+    from fixtures import FIXTURES
+
+    from harnpy import Vm
+
+    vm = Vm()
+
+    def measured() -> Figures:
+        return {fixture.name: bench.ratio(vm, fixture, few(3, size)) for fixture in FIXTURES}
+
+    return vm.enter(measured)
+
+
+def original(size: float) -> Figures:
+    return {}
+
+
+def data(size: float) -> Figures:
+    import data
+
+    found = {}
+    for row in data.rows(""):
+        for word, name in (("write", "JSON written"), ("chain", "a chain of iterators")):
+            if row[0].startswith((word, f"a {word}")):
+                found[name], _ = data.measured(row, few(2, size))
+    return found
+
+
+def postgresql(size: float) -> Figures:
+    from appenders import bare_postgres, records
+    from storage import collected, postgres_server, seconds
+
+    appends, ratios = few(200, size), []
+    with (
+        postgres_server() as url,
+        bare_postgres(url, "off") as bare,
+        records(f"{url}&durability=relaxed") as ours,
+        collected(),
+    ):
+        bare(few(20, size))
+        ours(few(20, size))
+        for _ in range(few(5, size)):
+            rival = seconds(partial(bare, appends))
+            ratios.append(seconds(partial(ours, appends)) / rival)
+    return {"an append": median(ratios)}
+
+
+def shared(size: float) -> Figures:
+    import storage
+
+    ratios = []
+    for _ in range(few(3, size)):
+        with directory() as place:
+            bare = storage.rows_alone(place)
+            ratios.append(storage.shared_commits(place) / bare)
+    return {"an event": median(ratios)}
+
+
+#: What an append costs × `sqlite3`'s, with FULL, while nothing is indexed, and a tenth of it.
+APPEND = 1.1 * 1.2
+
+
+def search(size: float) -> Figures:
+    import long_logs
+    from appenders import bare_sqlite, messages
+    from storage import collected, seconds
+
+    from harnpy.session.codec import SessionCodec
+    from harnpy.storage import open_store
+
+    length, ratios = few(100_000, size, 10), []
+    with directory() as place:
+        with closing(open_store(f"sqlite:{place}/long.db")) as store:
+            codec = SessionCodec(long_logs.write(store, length).origin)
+
+            def look() -> None:
+                hits = store.search(f'"{length // 2} x"', codec=codec)
+                if len(hits) != 1:
+                    raise AssertionError(f"got {hits}")
+
+            first, *later = (seconds(look) for _ in range(6))
+        appends = few(50, size)
+        with bare_sqlite(place / "bare.db", "FULL") as bare, messages(f"sqlite:{place}/ours.db") as ours:
+            for _ in range(few(11, size, 2)):  # the first of them opens what it needs
+                with collected():
+                    rival = seconds(partial(bare, appends))
+                    ratios.append(seconds(partial(ours, appends)) / rival)
+    return {"the first one, × the next": first / median(later), "an append, × `sqlite3`": median(ratios[1:])}
+
+
+def forks(size: float) -> Figures:
+    import sessions
+
+    ratios = []
+    for turn in range(few(5, size)):
+        calls = sessions.copies(1_000, turn)
+        bare = sessions.micros(calls["one list copy"], sessions.FORKS)
+        ratios.append(sessions.micros(calls["fork"], sessions.FORKS) / bare)
+    return {"1,000 messages": median(ratios)}
+
+
+ROWS = {
+    "turns": Row(
+        "turns/s of a loop that is called once a turn",
+        "LangGraph",
+        turns,
+        (of("plain", 30, at_least=True), of("with a tool", 40, at_least=True)),
+    ),
+    "send": Row(
+        "a turn by `SessionRuntime.send` on `memory:`",
+        "its two appends by hand",
+        sends,
+        (of("behind 10 messages", 1.5), of("behind 1,000 messages", 1.5)),
+    ),
+    "threads": Row(
+        "100 sessions × 20 turns through 8 threads on SQLite",
+        "the Agents SDK's `SQLiteSession`",
+        threads,
+        (of("turns/s", 8, at_least=True),),
+    ),
+    "at-once": Row("200 loops at once, 50 ms a call", "the ideal", at_once, (of("one turn each", 1.3),)),
+    "tasks": Row("tasks", "asyncio", tasks, (of("spawn and await", 0.25), of("yield and come back", 0.5))),
+    "memory": Row(
+        "memory",
+        "",
+        memory,
+        (
+            of("a parked task", 6, "KiB"),
+            of("an idle open session", 2, "kB"),
+            of("a loaded event", 0.4, "kB"),
+        ),
+    ),
+    "cold": Row("`harnpy run`, no cache", "`python -c pass`", cold, (of("hello, cold", 2.5),)),
+    "imports": Row(
+        "starting",
+        "`import asyncio, sqlite3, json`",
+        imports,
+        (of("import harnpy.session", 1.5), of("SessionRuntime, ready", 2.5)),
+    ),
+    "programs": Row(
+        "the programs of `bench/vm.py`",
+        "the same in Python",
+        programs,
+        (Part("the worst", 2.5, largest), Part("the median", 1.5, middle)),
+    ),
+    "original": Row(
+        "the original's own 11 programs",
+        "its release 0.10.185, by way of Python",
+        original,
+        (Part("the least", 2.5, smallest, at_least=True),),
+    ),
+    "data": Row(
+        "much data", "the same in Python", data, (of("JSON written", 1.5), of("a chain of iterators", 2.5))
+    ),
+    "postgresql": Row("PostgreSQL", "`psycopg`", postgresql, (of("an append", 2.5),)),
+    "shared": Row(
+        "100 threads that append with FULL, a session each",
+        "`sqlite3`, the rows alone",
+        shared,
+        (of("an event", 1.3),),
+    ),
+    "search": Row(
+        "search of 100,000 messages",
+        "",
+        search,
+        (of("the first one, × the next", 5), of("an append, × `sqlite3`", APPEND)),
+    ),
+    "fork": Row("fork", "`list.copy`", forks, (of("1,000 messages", 2),)),
+}
