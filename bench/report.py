@@ -4,10 +4,10 @@
                            [--check]
 
 Each figure is a ratio to the rival that is named beside it, both measured in turns in one run, or bytes. A
-round measures each row in a process of its own, twice (A/A), and once more with the harnpy of `--base`, another
-checkout; a figure is the median of the rounds. It is called slower than the stored one, or than the base's,
-when it is so by more than 3% and by more than twice the A/A spread: the error of a median that the differences
-between the two equal sides let one expect.
+round measures each row in a process of its own, twice (A/A), and once more with the harnpy of `--base`,
+another checkout; a figure is the median of the rounds. It is called slower than the stored one, or than the
+base's, when it is so by more than 3% and by more than twice the A/A spread: the error of a median that the
+differences between the two equal sides let one expect.
 
 `--against` is a file that `--json` has written; by default bench/before.json, harnpy as it was before this
 page. `--check` exits 1 when a row is slower, misses a goal that the stored run met, or can't be measured any
@@ -34,7 +34,8 @@ from rows import ROWS, Figures, Part
 
 HERE = Path(__file__).parent.parent
 BEFORE = Path(__file__).with_name("before.json")
-#: What is no news, and how many times the spread isn't; the error of a median of normal deviations, in theirs.
+#: What is no news, and how many times the spread isn't. The error of a median is so many times the median of
+#: the absolute deviations, by the square root of their number, where these are normal.
 SLOWER, SPREADS, ERROR = 0.03, 2.0, 1.86
 #: Seconds that a row may take for a round.
 PATIENCE = 900

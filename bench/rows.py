@@ -1,8 +1,8 @@
 """The fifteen rows of `bench/report.py`: what each measures, beside which rival, and what it is meant to be.
 
 A row's function measures it once, both sides in turns in this process, with the functions of the bench
-scripts, and returns its figures by their names; ``size`` is 1, or less to see that all of it runs. Scripts are
-imported where they are used, so that no row pays for another one's imports.
+scripts, and returns its figures by their names; ``size`` is 1, or less to see that all of it runs. Scripts
+are imported where they are used, so that no row pays for another one's imports.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ def forks(size: float) -> Figures:
     import sessions
 
     ratios = []
-    for turn in range(few(5, size)):
+    for turn in range(few(15, size)):
         calls = sessions.copies(1_000, turn)
         bare = sessions.micros(calls["one list copy"], sessions.FORKS)
         ratios.append(sessions.micros(calls["fork"], sessions.FORKS) / bare)
