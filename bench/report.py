@@ -5,9 +5,9 @@
 
 Each figure is a ratio to the rival that is named beside it, both measured in turns in one run, or bytes. A
 round measures each row in a process of its own, twice (A/A), and once more with the harnpy of `--base`,
-another checkout; a figure is the median of the rounds. It is called slower than the stored one, or than the
-base's, when it is so by more than 3% and by more than twice the A/A spread: the error of a median that the
-differences between the two equal sides let one expect.
+another checkout; a figure is the median of the rounds. It is called worse than the base's, or without a base
+than the stored one, when it is so by more than 3% and by more than twice the A/A spread: the error of a median
+that the differences between the two equal sides let one expect.
 
 `--against` is a file that `--json` has written; by default bench/before.json, harnpy as it was before this
 page. `--check` exits 1 when a row is slower, misses a goal that the stored run met, or can't be measured any
@@ -51,18 +51,11 @@ class Side(NamedTuple):
         """The part's figure of the medians, and what it is the figure of; None without."""
         if not self.rounds:
             return None
-        return _picked(part, {name: median(each[name] for each in self.rounds) for name in self.rounds[0]})
+        return part.figure({name: median(each[name] for each in self.rounds) for name in self.rounds[0]})
 
     def each(self, part: Part) -> list[float]:
-        found = (_picked(part, figures) for figures in self.rounds)
+        found = (part.figure(figures) for figures in self.rounds)
         return [figure[0] for figure in found if figure is not None]
-
-
-def _picked(part: Part, figures: Figures) -> tuple[float, str] | None:
-    try:
-        return part.pick(figures)
-    except (KeyError, ValueError):
-        return None  # no bench measures it
 
 
 class Line(NamedTuple):
@@ -91,9 +84,9 @@ class Line(NamedTuple):
     def complaints(self) -> Iterator[str]:
         """What `--check` doesn't accept."""
         what = f"{self.row}, {self.part.name}"
-        for before, name in ((self.stored, "the stored run"), (self.base, "the base")):
-            if (more := self.slower_than(before)) is not None:
-                yield f"{what}: {more:.0%} slower than {name} ({shown(before)}), A/A {self.spread:.1%}"
+        before, name = (self.stored, "the stored run") if self.base is None else (self.base, "the base")
+        if (more := self.slower_than(before)) is not None:
+            yield f"{what}: {more:.0%} worse than {name} ({shown(before)}), A/A {self.spread:.1%}"
         if self.stored is not None:
             if self.figure is None:
                 yield f"{what}: the stored run has it, here it isn't measured ({self.trouble})"
@@ -284,7 +277,7 @@ def main() -> int:
     if chosen.json:
         text = json.dumps(kept(found, about), ensure_ascii=False, indent=1)
         chosen.json.write_text(text + "\n", encoding="utf-8")
-    return 1 if chosen.check and any(any(line.complaints()) for line in found) else 0
+    return 1 if chosen.check and any(complaint for line in found for complaint in line.complaints()) else 0
 
 
 if __name__ == "__main__":

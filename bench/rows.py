@@ -20,14 +20,20 @@ Figures = dict[str, float]
 
 
 class Part(NamedTuple):
-    """A figure that has a goal. ``pick`` finds it among a row's figures, with the name of the one it is."""
+    """A figure that has a goal: that of its name or, by ``of_all``, one of the row's."""
 
     name: str
     goal: float
-    pick: Callable[[Figures], tuple[float, str]]
     unit: str = "×"
     #: Whether it is to be at least the goal: how many times faster we are.
     at_least: bool = False
+    of_all: Callable[[Figures], tuple[float, str]] | None = None
+
+    def figure(self, figures: Figures) -> tuple[float, str] | None:
+        """Return it, and what it is the figure of if the name doesn't say so; None when it isn't there."""
+        if self.of_all is not None:
+            return self.of_all(figures) if figures else None
+        return (figures[self.name], "") if self.name in figures else None
 
     def meets(self, figure: float) -> bool:
         return figure >= self.goal if self.at_least else figure <= self.goal
@@ -46,10 +52,6 @@ class Row(NamedTuple):
     note: str = ""
 
 
-def the(name: str) -> Callable[[Figures], tuple[float, str]]:
-    return lambda figures: (figures[name], "")
-
-
 def largest(figures: Figures) -> tuple[float, str]:
     name = max(figures, key=figures.__getitem__)
     return figures[name], name
@@ -62,11 +64,6 @@ def smallest(figures: Figures) -> tuple[float, str]:
 
 def middle(figures: Figures) -> tuple[float, str]:
     return median(figures.values()), ""
-
-
-def of(name: str, goal: float, unit: str = "×", at_least: bool = False) -> Part:
-    """The part that is the figure of that name."""
-    return Part(name, goal, the(name), unit, at_least)
 
 
 def few(count: int, size: float, least: int = 1) -> int:
@@ -164,7 +161,22 @@ def cold(size: float) -> Figures:
 
 
 def imports(size: float) -> Figures:
-    return {}
+    import runtime
+
+    rival = "import asyncio, sqlite3, json"
+    codes = {
+        "import harnpy.session": "import harnpy.session",
+        "SessionRuntime, ready": "from harnpy.session import SessionRuntime; SessionRuntime('memory:')",
+    }
+    times: dict[str, list[float]] = {code: [] for code in ("pass", rival, *codes.values())}
+    for turn in range(few(10, size) + 1):
+        for code, found in times.items():
+            took = runtime.started(code)
+            if turn:  # the first one compiles what has changed
+                found.append(took)
+    bare = median(times["pass"])
+    beyond = median(times[rival]) - bare
+    return {name: (median(times[code]) - bare) / beyond for name, code in codes.items()}
 
 
 def programs(size: float) -> Figures:
@@ -274,66 +286,71 @@ ROWS = {
         "turns/s of a loop that is called once a turn",
         "LangGraph",
         turns,
-        (of("plain", 30, at_least=True), of("with a tool", 40, at_least=True)),
+        (Part("plain", 30, at_least=True), Part("with a tool", 40, at_least=True)),
     ),
     "send": Row(
         "a turn by `SessionRuntime.send` on `memory:`",
         "its two appends by hand",
         sends,
-        (of("behind 10 messages", 1.5), of("behind 1,000 messages", 1.5)),
+        (Part("behind 10 messages", 1.5), Part("behind 1,000 messages", 1.5)),
     ),
     "threads": Row(
         "100 sessions × 20 turns through 8 threads on SQLite",
         "the Agents SDK's `SQLiteSession`",
         threads,
-        (of("turns/s", 8, at_least=True),),
+        (Part("turns/s", 8, at_least=True),),
     ),
-    "at-once": Row("200 loops at once, 50 ms a call", "the ideal", at_once, (of("one turn each", 1.3),)),
-    "tasks": Row("tasks", "asyncio", tasks, (of("spawn and await", 0.25), of("yield and come back", 0.5))),
+    "at-once": Row("200 loops at once, 50 ms a call", "the ideal", at_once, (Part("one turn each", 1.3),)),
+    "tasks": Row(
+        "tasks", "asyncio", tasks, (Part("spawn and await", 0.25), Part("yield and come back", 0.5))
+    ),
     "memory": Row(
         "memory",
         "",
         memory,
         (
-            of("a parked task", 6, "KiB"),
-            of("an idle open session", 2, "kB"),
-            of("a loaded event", 0.4, "kB"),
+            Part("a parked task", 6, "KiB"),
+            Part("an idle open session", 2, "kB"),
+            Part("a loaded event", 0.4, "kB"),
         ),
     ),
-    "cold": Row("`harnpy run`, no cache", "`python -c pass`", cold, (of("hello, cold", 2.5),)),
+    "cold": Row("`harnpy run`, no cache", "`python -c pass`", cold, (Part("hello, cold", 2.5),)),
     "imports": Row(
         "starting",
         "`import asyncio, sqlite3, json`",
         imports,
-        (of("import harnpy.session", 1.5), of("SessionRuntime, ready", 2.5)),
+        (Part("import harnpy.session", 1.5), Part("SessionRuntime, ready", 2.5)),
     ),
     "programs": Row(
         "the programs of `bench/vm.py`",
         "the same in Python",
         programs,
-        (Part("the worst", 2.5, largest), Part("the median", 1.5, middle)),
+        (Part("the worst", 2.5, of_all=largest), Part("the median", 1.5, of_all=middle)),
     ),
     "original": Row(
         "the original's own 11 programs",
         "its release 0.10.185, by way of Python",
         original,
-        (Part("the least", 2.5, smallest, at_least=True),),
+        (Part("the least", 2.5, at_least=True, of_all=smallest),),
     ),
     "data": Row(
-        "much data", "the same in Python", data, (of("JSON written", 1.5), of("a chain of iterators", 2.5))
+        "much data",
+        "the same in Python",
+        data,
+        (Part("JSON written", 1.5), Part("a chain of iterators", 2.5)),
     ),
-    "postgresql": Row("PostgreSQL", "`psycopg`", postgresql, (of("an append", 2.5),)),
+    "postgresql": Row("PostgreSQL", "`psycopg`", postgresql, (Part("an append", 2.5),)),
     "shared": Row(
         "100 threads that append with FULL, a session each",
         "`sqlite3`, the rows alone",
         shared,
-        (of("an event", 1.3),),
+        (Part("an event", 1.3),),
     ),
     "search": Row(
         "search of 100,000 messages",
         "",
         search,
-        (of("the first one, × the next", 5), of("an append, × `sqlite3`", APPEND)),
+        (Part("the first one, × the next", 5), Part("an append, × `sqlite3`", APPEND)),
     ),
-    "fork": Row("fork", "`list.copy`", forks, (of("1,000 messages", 2),)),
+    "fork": Row("fork", "`list.copy`", forks, (Part("1,000 messages", 2),)),
 }
