@@ -6,7 +6,7 @@
 Each figure is a ratio to the rival that is named beside it, both measured in turns in one run, or bytes. A
 round measures each row in a process of its own, twice (A/A), and once more with the harnpy of `--base`,
 another checkout; a figure is the median of the rounds. It is called worse than the base's, or without a base
-than the stored one, when it is so by more than 3% and by more than twice the A/A spread: the error of a median
+than the stored one, when it is so by more than 3% and more than twice the A/A spread: the error of a median
 that the differences between the two equal sides let one expect.
 
 `--against` is a file that `--json` has written; by default bench/before.json, harnpy as it was before this
