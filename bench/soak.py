@@ -269,13 +269,18 @@ def alive() -> Alive:
             descriptors.append(os.readlink(f"/proc/self/fd/{each}"))
         except FileNotFoundError:
             continue  # the one that listed them
-    objects = gc.get_objects()
+    # By their types, as some objects do things when they are asked for their class.
+    objects = [(each, type(each)) for each in gc.get_objects()]
     return Alive(
         descriptors,
         [thread.name for thread in threading.enumerate()],
-        [repr(each) for each in objects if isinstance(each, asyncio.Task) and not each.done()],
+        [repr(each) for each, kind in objects if issubclass(kind, asyncio.Task) and not each.done()],
         # A thread's own one is there as long as the thread.
-        [repr(each) for each in objects if isinstance(each, greenlet.greenlet) and each and each.parent],
+        [
+            repr(each)
+            for each, kind in objects
+            if issubclass(kind, greenlet.greenlet) and each and each.parent
+        ],
     )
 
 
