@@ -69,6 +69,7 @@ class Line(NamedTuple):
     stored: float | None
     base: float | None
     trouble: str
+    base_trouble: str = ""
 
     @property
     def met(self) -> bool:
@@ -149,6 +150,7 @@ def lines(row: str, sides: list[Side], stored: dict[str, Any]) -> Iterator[Line]
             stored.get(row, {}).get(part.name, {}).get("figure"),
             None if base is None else base[0],
             ours.trouble or again.trouble or ("" if figure is not None else "no bench measures it"),
+            others[0].trouble if others else "",
         )
 
 
@@ -205,6 +207,11 @@ def page(found: list[Line], about: dict[str, Any], has_base: bool) -> str:
     complaints = [complaint for line in found for complaint in line.complaints()]
     text += ["", "## Worse than before", "", *(f"- {each}" for each in complaints or ["nothing"])]
     troubles = [f"- {line.row}, {line.part.name}: {line.trouble}" for line in found if line.figure is None]
+    troubles += [
+        f"- {line.row}, {line.part.name}, of the base: {line.base_trouble}"
+        for line in found
+        if line.base_trouble
+    ]
     if troubles:
         text += ["", "## Not measured", "", *troubles]
     return "\n".join(text)

@@ -130,7 +130,7 @@ def tasks(size: float) -> Figures:
 
     vm, names = tasks.machine(), ("spawn and await", "yield and come back")
     return {
-        name: tasks.ratio(vm, source, native, few(3, size))
+        name: tasks.ratio(vm, source, native, few(9, size))
         for name, (_, source, native, _) in zip(names, tasks.ROWS, strict=False)
     }
 
