@@ -151,32 +151,22 @@ def memory(size: float) -> Figures:
 
 
 def cold(size: float) -> Figures:
-    import startup
-
-    with directory() as place:
-        bare, name = "python -c pass", "hello, cold"
-        ways = startup.ways(place)
-        times = startup.timed(place, {bare: ways[bare], name: ways[name]}, few(10, size))
-    return {name: median(times[name]) / median(times[bare])}
+    return _started(size, "hello, cold")
 
 
 def imports(size: float) -> Figures:
-    import runtime
+    import startup
 
-    rival = "import asyncio, sqlite3, json"
-    codes = {
-        "import harnpy.session": "import harnpy.session",
-        "SessionRuntime, ready": "from harnpy.session import SessionRuntime; SessionRuntime('memory:')",
-    }
-    times: dict[str, list[float]] = {code: [] for code in ("pass", rival, *codes.values())}
-    for turn in range(few(10, size) + 1):
-        for code, found in times.items():
-            took = runtime.started(code)
-            if turn:  # the first one compiles what has changed
-                found.append(took)
-    bare = median(times["pass"])
-    beyond = median(times[rival]) - bare
-    return {name: (median(times[code]) - bare) / beyond for name, code in codes.items()}
+    return _started(size, startup.STANDARD, *startup.IMPORTS)
+
+
+def _started(size: float, *names: str) -> Figures:
+    import startup
+
+    with directory() as place:
+        ways = startup.ways(place)
+        chosen = {name: ways[name] for name in (startup.BARE, *names)}
+        return startup.ratios(startup.timed(place, chosen, few(10, size)))
 
 
 def programs(size: float) -> Figures:
@@ -319,7 +309,7 @@ ROWS = {
         "starting",
         "`import asyncio, sqlite3, json`",
         imports,
-        (Part("import harnpy.session", 1.5), Part("SessionRuntime, ready", 2.5)),
+        (Part("import harnpy.session", 1.5), Part("a SessionRuntime, ready", 2.5)),
     ),
     "programs": Row(
         "the programs of `bench/vm.py`",

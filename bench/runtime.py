@@ -5,14 +5,12 @@
 An action against a bare append of the same events, and a turn of a plain function against the same appends
 made by hand: both take turns in one process, on sessions of one store. Then many sessions at once through a
 few threads, on SQLite, beside the OpenAI Agents SDK and LangGraph, each with its own loop and a model that
-replies at once. Last, what importing the package takes. A peer that isn't installed is left out.
+replies at once. A peer that isn't installed is left out. What importing the package takes: startup.py.
 """
 
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,8 +30,8 @@ from harnpy.llm.reply import Reply
 from harnpy.session import EventDraft, Session, SessionRuntime, Txn
 from harnpy.session.events import TurnRef
 
-#: An action × the append; a turn × its appends; milliseconds that an import takes longer than Python.
-EXECUTE, SEND, IMPORT = 3.0, 1.3, 60.0
+#: An action × the append; a turn × its appends.
+EXECUTE, SEND = 3.0, 1.3
 THREADS = 8
 HISTORIES = (10, 1_000)
 
@@ -165,23 +163,6 @@ def services(rounds: int, sessions: int, turns: int) -> None:
         print(f"  {name:34}{median(rates):10,.0f}   harnpy's loop × {best / median(rates):.1f}")
 
 
-def started(code: str) -> float:
-    """The milliseconds of a Python process."""
-    begin = perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True)
-    return (perf_counter() - begin) * 1e3
-
-
-def imports(report: Report, rounds: int) -> None:
-    print("\na new process, above `python -c pass`")
-    for code, must in (
-        ("import harnpy.session", IMPORT),
-        ("from harnpy.session import SessionRuntime", None),
-    ):
-        took = [started(code) - started("pass") for _ in range(rounds)]
-        report.row(code, median(took), "ms", must=must)
-
-
 def main() -> None:
     arguments = parser(__doc__, rounds=5)
     arguments.add_argument("--times", type=int, default=200, help="how often a round does a thing")
@@ -210,7 +191,6 @@ def main() -> None:
                 measured = partial(turns, url, history, times)
                 compared(report, f"{store}, {history:,} messages of history", must, measured, rounds)
     services(rounds, options.sessions, options.turns)
-    imports(report, rounds)
     if options.check and report.missed:
         raise SystemExit(1)
 

@@ -1,9 +1,11 @@
-"""How long from the shell to the first line of a program, against `python -c pass`?
+"""How long from the shell to the first line of a program, or to a session runtime that is ready?
 
     python bench/startup.py [--rounds N] [--check]
 
-Rows: a one-line program with a warm cache and with an empty one, and a program of 1,000 lines, warm. All
-commands are run in turn, round after round; a row is the ratio of the medians.
+Rows: a one-line program with a warm cache and with an empty one, and a program of 1,000 lines, warm, against
+`python -c pass`; the import of `harnpy.session` and a `SessionRuntime` that is ready, against what a service
+in Python imports anyway, each without what `python -c pass` takes. All commands are run in turn, round after
+round; a row is the ratio of the medians.
 
 The budgets are for the `harnpy` command as today's pip and uv install it. Two other ways to start are shown
 for their additional cost, which is not ours: `python -m` imports runpy, and the script that pip 23
@@ -31,7 +33,21 @@ from harnpy.cli.main import entry
 if __name__ == "__main__":
     sys.exit(entry())
 """
-BUDGETS = {"hello, warm": 1.5, "hello, cold": 3.0, "1,000 lines, warm": 1.8}
+BARE = "python -c pass"
+STANDARD = "import asyncio, sqlite3, json"
+READY = "from harnpy.session import SessionRuntime; SessionRuntime('sqlite:{directory}/sessions.db')"
+BUDGETS = {
+    "hello, warm": 1.5,
+    "hello, cold": 2.5,
+    "1,000 lines, warm": 1.8,
+    "import harnpy.session": 1.5,
+    "a SessionRuntime, ready": 2.5,
+}
+#: The rows that are measured beside `STANDARD`.
+IMPORTS = ("import harnpy.session", "a SessionRuntime, ready")
+
+#: By their names: the words, and the environment.
+Commands = dict[str, tuple[list[str], dict[str, str]]]
 
 
 def thousand_lines() -> str:
@@ -63,9 +79,6 @@ def main() -> int:
         return measure(Path(directory), options.rounds, options.check)
 
 
-Commands = dict[str, tuple[list[str], dict[str, str]]]
-
-
 def ways(directory: Path) -> Commands:
     """The commands, and the environment of each. What is cold finds an empty ``directory / "cold"``."""
     hello, long = directory / "hello.harn", directory / "long.harn"
@@ -79,17 +92,20 @@ def ways(directory: Path) -> Commands:
     script, module = [str(command), "run"], [sys.executable, "-m", "harnpy", "run"]
     installed = [str(Path(sys.executable).with_name("harnpy")), "run"]
     return {
-        "python -c pass": ([sys.executable, "-c", "pass"], warm_env),
+        BARE: ([sys.executable, "-c", "pass"], warm_env),
         "hello, warm": ([*script, str(hello)], warm_env),
         "hello, cold": ([*script, str(hello)], cold_env),
         "1,000 lines, warm": ([*script, str(long)], warm_env),
         "hello, warm, python -m": ([*module, str(hello)], warm_env),
         "hello, warm, as installed": ([*installed, str(hello)], warm_env),
+        STANDARD: ([sys.executable, "-c", STANDARD], warm_env),
+        IMPORTS[0]: ([sys.executable, "-c", IMPORTS[0]], warm_env),
+        IMPORTS[1]: ([sys.executable, "-c", READY.format(directory=directory)], warm_env),
     }
 
 
-def timed(directory: Path, commands: Commands, rounds: int) -> dict[str, list[float]]:
-    """The seconds of each command in each round, but the first."""
+def timed(directory: Path, commands: Commands, rounds: int) -> dict[str, float]:
+    """The seconds of each command, the median of the rounds behind the first."""
     times: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(rounds + 1):
         for name, (command, env) in commands.items():
@@ -97,19 +113,30 @@ def timed(directory: Path, commands: Commands, rounds: int) -> dict[str, list[fl
             spent = once(command, env)
             if turn:
                 times[name].append(spent)
-    return times
+    return {name: median(spent) for name, spent in times.items()}
+
+
+def ratios(times: dict[str, float]) -> dict[str, float]:
+    """Each command against `python -c pass`, imports beyond it against `STANDARD`."""
+    base = times[BARE]
+    return {
+        name: (took - base) / (times[STANDARD] - base) if name in IMPORTS else took / base
+        for name, took in times.items()
+        if name not in (BARE, STANDARD)
+    }
 
 
 def measure(directory: Path, rounds: int, check: bool) -> int:
-    commands = ways(directory)
-    times = timed(directory, commands, rounds)
-    base = median(times["python -c pass"])
+    times = timed(directory, ways(directory), rounds)
+    base, standard = times[BARE], times[STANDARD] - times[BARE]
     missed = 0
     print(f"python -c pass: {base * 1000:.1f} ms")
-    for name in list(commands)[1:]:
-        ratio, budget = median(times[name]) / base, BUDGETS.get(name)
+    for name, ratio in ratios(times).items():
+        budget = BUDGETS.get(name)
         over = budget is not None and ratio > budget
         missed += over
+        if name == IMPORTS[0]:
+            print(f"{STANDARD}: {standard * 1000:.1f} ms more")
         print(f"{name:26} {ratio:5.2f} x{f'   budget {budget}' if budget else ''}{'  over' if over else ''}")
     return 1 if check and missed else 0
 
