@@ -40,6 +40,7 @@ import greenlet
 from tasks import resident
 
 from harnpy import AgentDef, LoopFactory, Reply, SessionRuntime, Vm, tool
+from harnpy.llm.account import MOST_EVENTS
 from harnpy.session import ChildSpec, EventDraft, actions
 from harnpy.session.aio import AsyncSessionRuntime
 
@@ -76,7 +77,11 @@ fn talk(n) {
   llm_mock_clear()
   return left
 }
-return talk
+fn fill(n) {
+  for i in 0 to n exclusive { llm_call("How are you?", nil, {provider: "mock"}) }
+  llm_mock_clear()
+}
+return [talk, fill]
 """
 WORKERS = """
 fn work(n) {
@@ -145,7 +150,8 @@ def runtime(url: str) -> SessionRuntime:
 def kept_program(directory: Path) -> Iterator[Callable[[int], None]]:
     """Loops, forks, compaction and closing in sessions of one Vm that goes on."""
     vm = Vm()
-    talk = vm.run_source(PROGRAM)
+    talk, fill = vm.run_source(PROGRAM)
+    vm.call(fill, MOST_EVENTS)  # which would take a slow machine longer than the first five minutes
     yield lambda number: equal(vm.call(talk, number) < 20, True)
 
 
