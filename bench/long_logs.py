@@ -7,10 +7,12 @@ On SQLite with the durability that is the default. Times depend on the machine. 
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import tempfile
 import tracemalloc
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -20,13 +22,17 @@ from appenders import MESSAGE
 from options import environment, parser
 from storage import Report, collected, seconds
 
+from harnpy.session import SessionRegistry
 from harnpy.session.codec import SessionCodec
 from harnpy.session.events import MESSAGE_ADDED, EventDraft
+from harnpy.session.live import live_sessions
 from harnpy.session.stored import StoredSession
 from harnpy.storage import Store, open_store
 from harnpy.world import World
 
 BATCH = 1_000
+#: How many sessions are open that nobody does anything with.
+IDLE = 1_000
 #: The lengths that the budgets are about, in events.
 BUDGETED = 100_000
 
@@ -51,6 +57,20 @@ def kilobytes_held(store: Store, length: int) -> float:
         assert session is not None
         session.messages()
         return tracemalloc.get_traced_memory()[0] / length / 1000
+    finally:
+        tracemalloc.stop()
+
+
+def kilobytes_open(open_one: Callable[[str], object]) -> float:
+    """The memory of an open session in which nothing happens; ``open_one`` opens the one of a name."""
+    names = [f"idle-{number}" for number in range(IDLE)]
+    open_one("first")  # what all of them share
+    gc.collect()
+    tracemalloc.start()
+    try:
+        held = [open_one(name) for name in names]
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] / len(held) / 1000
     finally:
         tracemalloc.stop()
 
@@ -93,6 +113,12 @@ def main() -> int:
         report.row("search, the first one, which indexes", search(), "ms")
         report.row("search", median(search() for _ in range(chosen.rounds)), "ms", must=100.0)
         report.row("memory of a loaded event", kilobytes_held(store, length), "kB", must=1.5)
+        for number in range(IDLE):
+            StoredSession.begin(f"idle-{number}", store, World())
+        StoredSession.begin("first", store, World())
+        opened = kilobytes_open(live_sessions(store, World()).load)
+        report.row("memory of an idle open session", opened, "kB", must=3.0)
+    report.row("the same in memory", kilobytes_open(SessionRegistry(cap=2 * IDLE).open), "kB", must=2.0)
     for module in ("harnpy.storage", "harnpy.session"):
         took = median(imported(module) for _ in range(chosen.rounds))
         report.row(f"import {module}", took, "ms", must=60.0)
