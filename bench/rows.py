@@ -353,9 +353,9 @@ ROWS = {
         "its release 0.10.185, by way of Python",
         original,
         (Part("the least", 2.5, at_least=True, of_all=smallest),),
-        "In *original*, the release was measured on another day, on its own 11 programs: harnpy was 1.25 to 5.9"
-        " times as fast, start-up taken off. What is shown for six of them is that factor, times what programs"
-        " like them have gained since against Python; with the other five harnpy was ahead by 4.9 and more.",
+        "In *original*, the release was measured on another day, on its own 11 programs: harnpy was 1.25 to"
+        " 5.9 times as fast, start-up taken off. What is shown for six of them is that factor, times what"
+        " programs like them have gained since against Python; with the other five it was 4.9 and more.",
     ),
     "data": Row(
         "much data",
