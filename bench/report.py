@@ -266,24 +266,29 @@ def main() -> int:
     stored = json.loads(against.read_text("utf-8")) if against else {"rows": {}}
     checkouts = [HERE, HERE, *([chosen.base.resolve()] if chosen.base else [])]
     load = os.getloadavg()[0]
+
+    def about() -> dict[str, Any]:
+        return {
+            "taken": f"{datetime.now():%Y-%m-%d %H:%M}",
+            "harnpy": commit(HERE),
+            **({"base": commit(chosen.base)} if chosen.base else {}),
+            **({"stored": stored["about"]["harnpy"]} if against else {}),
+            "rounds": chosen.rounds,
+            "Python": platform.python_version(),
+            "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+            "load before and after": f"{load:.1f}, {os.getloadavg()[0]:.1f}",
+        }
+
     found: list[Line] = []
     for row in chosen.rows or ROWS:
-        print(f"{row} ...", file=sys.stderr, flush=True)
-        found += lines(row, measured(row, checkouts, chosen.rounds, chosen.size), stored["rows"])
-    about = {
-        "taken": f"{datetime.now():%Y-%m-%d %H:%M}",
-        "harnpy": commit(HERE),
-        **({"base": commit(chosen.base)} if chosen.base else {}),
-        **({"stored": stored["about"]["harnpy"]} if against else {}),
-        "rounds": chosen.rounds,
-        "Python": platform.python_version(),
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "load before and after": f"{load:.1f}, {os.getloadavg()[0]:.1f}",
-    }
-    print(page(found, about, chosen.base is not None))
-    if chosen.json:
-        text = json.dumps(kept(found, about), ensure_ascii=False, indent=1)
-        chosen.json.write_text(text + "\n", encoding="utf-8")
+        of_row = list(lines(row, measured(row, checkouts, chosen.rounds, chosen.size), stored["rows"]))
+        figures = (f"{line.part.name} {shown(line.figure)}" for line in of_row)
+        print(f"{row}: {', '.join(figures)}", file=sys.stderr, flush=True)
+        found += of_row
+        if chosen.json:  # after each row, as the next ones take long
+            text = json.dumps(kept(found, about()), ensure_ascii=False, indent=1)
+            chosen.json.write_text(text + "\n", encoding="utf-8")
+    print(page(found, about(), chosen.base is not None))
     return 1 if chosen.check and any(complaint for line in found for complaint in line.complaints()) else 0
 
 
