@@ -30,7 +30,6 @@ DATA = '{"role":"user","content":"' + "x" * 500 + '"}'
 SQLITE = """CREATE TABLE records (
   rid INTEGER PRIMARY KEY, type TEXT NOT NULL, time INTEGER NOT NULL, turn INTEGER,
   more INTEGER NOT NULL DEFAULT 0, cost REAL, tool_key BLOB, data TEXT NOT NULL, rest TEXT) STRICT"""
-INSERT = "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 #: The table of C6.3.
 POSTGRES = """CREATE TABLE bare (
   sid bigint, seq bigint, type text NOT NULL, time timestamptz NOT NULL, turn bigint, more integer NOT NULL,
@@ -65,7 +64,10 @@ def bare_sqlite(file: Path, synchronous: str) -> Iterator[Append]:
 
         def append(times: int) -> None:
             for _ in range(times):
-                db.execute(INSERT, (next(numbers), "message_added", 1, None, 0, None, None, DATA, None))
+                db.execute(
+                    "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (next(numbers), "message_added", 1, None, 0, None, None, DATA, None),
+                )
 
         yield append
 

@@ -114,7 +114,7 @@ def test_stages_are_measured_one_after_the_other_and_in_a_map(run: Run) -> None:
 def test_durable_appends_are_measured_beside_databases_and_peers(run: Run) -> None:
     output = run("bench/storage.py", "--rounds", "1", "--appends", "5", "--length", "200")
     sides = {
-        "bare sqlite3": 2,
+        "bare sqlite3": 3,
         "bare psycopg": 2,
         "OpenAI Agents SDK, ": 1,
         "LangGraph, ": 2,
@@ -162,7 +162,9 @@ def test_long_logs_are_written_read_searched_and_held(popen: Popen) -> None:
         "read",
         "search,",
         "search",
-        "memory",
+        *["raw"] * 2,
+        *["memory"] * 2,
+        "the",
         *["import"] * 2,
     ]
 
