@@ -33,6 +33,7 @@ from harnpy.cli.main import entry
 if __name__ == "__main__":
     sys.exit(entry())
 """
+BARE = "python -c pass"
 STANDARD = "import asyncio, sqlite3, json"
 READY = "from harnpy.session import SessionRuntime; SessionRuntime('sqlite:{directory}/sessions.db')"
 BUDGETS = {
@@ -44,6 +45,9 @@ BUDGETS = {
 }
 #: The rows that are measured beside `STANDARD`.
 IMPORTS = ("import harnpy.session", "a SessionRuntime, ready")
+
+#: By their names: the words, and the environment.
+Commands = dict[str, tuple[list[str], dict[str, str]]]
 
 
 def thousand_lines() -> str:
@@ -75,7 +79,8 @@ def main() -> int:
         return measure(Path(directory), options.rounds, options.check)
 
 
-def measure(directory: Path, rounds: int, check: bool) -> int:
+def ways(directory: Path) -> Commands:
+    """The commands, and the environment of each. What is cold finds an empty ``directory / "cold"``."""
     hello, long = directory / "hello.harn", directory / "long.harn"
     hello.write_text(HELLO)
     long.write_text(thousand_lines())
@@ -86,8 +91,8 @@ def measure(directory: Path, rounds: int, check: bool) -> int:
     command.chmod(0o755)
     script, module = [str(command), "run"], [sys.executable, "-m", "harnpy", "run"]
     installed = [str(Path(sys.executable).with_name("harnpy")), "run"]
-    commands = {
-        "python -c pass": ([sys.executable, "-c", "pass"], warm_env),
+    return {
+        BARE: ([sys.executable, "-c", "pass"], warm_env),
         "hello, warm": ([*script, str(hello)], warm_env),
         "hello, cold": ([*script, str(hello)], cold_env),
         "1,000 lines, warm": ([*script, str(long)], warm_env),
@@ -97,21 +102,36 @@ def measure(directory: Path, rounds: int, check: bool) -> int:
         IMPORTS[0]: ([sys.executable, "-c", IMPORTS[0]], warm_env),
         IMPORTS[1]: ([sys.executable, "-c", READY.format(directory=directory)], warm_env),
     }
+
+
+def timed(directory: Path, commands: Commands, rounds: int) -> dict[str, float]:
+    """The seconds of each command, the median of the rounds behind the first."""
     times: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(rounds + 1):
         for name, (command, env) in commands.items():
-            if env is cold_env:
-                shutil.rmtree(directory / "cold", ignore_errors=True)
+            shutil.rmtree(directory / "cold", ignore_errors=True)
             spent = once(command, env)
             if turn:
                 times[name].append(spent)
-    base = median(times["python -c pass"])
+    return {name: median(spent) for name, spent in times.items()}
+
+
+def ratios(times: dict[str, float]) -> dict[str, float]:
+    """Each command against `python -c pass`, imports beyond it against `STANDARD`."""
+    base = times[BARE]
+    return {
+        name: (took - base) / (times[STANDARD] - base) if name in IMPORTS else took / base
+        for name, took in times.items()
+        if name not in (BARE, STANDARD)
+    }
+
+
+def measure(directory: Path, rounds: int, check: bool) -> int:
+    times = timed(directory, ways(directory), rounds)
+    base, standard = times[BARE], times[STANDARD] - times[BARE]
     missed = 0
     print(f"python -c pass: {base * 1000:.1f} ms")
-    standard = median(times.pop(STANDARD)) - base
-    for name in list(times)[1:]:
-        took = median(times[name])
-        ratio = (took - base) / standard if name in IMPORTS else took / base
+    for name, ratio in ratios(times).items():
         budget = BUDGETS.get(name)
         over = budget is not None and ratio > budget
         missed += over

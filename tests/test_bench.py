@@ -169,7 +169,8 @@ def test_long_logs_are_written_read_searched_and_held(popen: Popen) -> None:
         "search,",
         "search",
         *["raw"] * 2,
-        "memory",
+        *["memory"] * 2,
+        "the",
         *["import"] * 2,
     ]
 

@@ -91,6 +91,7 @@ class Leases(OfProcess):
         self._held: dict[str, Held] = {}
         self._changed = Condition()
         self._looks = False  # the thread waits no longer than `LOOK`
+        self._stays = True  # it waits for the next lease when there is none
         self._thread: Thread | None = None
         finalize(self, _release_all, self._held, os.getpid())
 
@@ -138,9 +139,13 @@ class Leases(OfProcess):
         return True
 
     def release_unused(self) -> None:
-        """Let go of the leases that no turn has; those of turns go soon after these end."""
+        """Let go of the leases that no turn has; those of turns go soon after these end. So does the thread,
+        which keeps the store alive."""
         for key, held in self._unused():
             self._release_if_unused(key, held)
+        with self._changed:
+            self._stays = False
+            self._changed.notify_all()
 
     def _reused(self, key: str, call: Caller) -> Held | None:
         now = monotonic()
@@ -169,6 +174,7 @@ class Leases(OfProcess):
             held.callers.append(call)
             with self._changed:
                 self._held[key] = held
+                self._stays = True
                 self._wake()
         except BaseException:  # a signal: nobody would let it go
             self._held.pop(key, None)
@@ -233,7 +239,8 @@ class Leases(OfProcess):
         """Wait for the next round. Return False when there is none."""
         with self._changed:
             self._looks = any(held.may_be_unused for held in self._held.values())
-            self._changed.wait(LOOK if self._looks else self._ttl / 6 if self._held else REST)
+            if self._held or self._stays:
+                self._changed.wait(LOOK if self._looks else self._ttl / 6 if self._held else REST)
             if not self._held:
                 self._thread = None
             return bool(self._held)

@@ -21,6 +21,7 @@ from harnpy.storage import Store
 from harnpy.storage.errors import LeaseHeld, LeaseLost, StoreClosed
 from harnpy.storage.leases import Lease
 from tests.storage.conftest import STORES, Uptime, url_of
+from tests.support import PATIENCE, wait_until
 
 Opened = Callable[..., Store]
 KEY = "session:s"
@@ -63,6 +64,20 @@ class TestKept:
         assert len(tokens) == 1
         runtime.close()
         assert runtime.store.lease(KEY).token == tokens.pop() + 1
+
+    def test_the_thread_ends_with_the_runtime(
+        self, runtime: SessionRuntime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(leases, "REST", 3600)
+        runtime.execute("s", say("hello"))
+        table = runtime._live.leases
+        assert table is not None
+        thread = table._thread
+        assert thread is not None
+        wait_until(lambda: not table._held)
+        runtime.close()
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
 
     def test_others_get_it_between_two_actions(
         self, runtime: SessionRuntime, opened: Opened, monkeypatch: pytest.MonkeyPatch
