@@ -529,13 +529,24 @@ def binary(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
 
 
 def division(e: Emitter, node: ast.Binary) -> str:
+    """``a / b`` and ``a % b``, which Python does alike where neither is negative:
+
+    (a_1 // b_2 if type(a_1) is int and a_1 >= 0 and type(b_2) is int and b_2 > 0 else div(a_1, b_2))
+    """
     left, right = e.atoms([node.left, node.right])
     slow = e.mark(node, f"{SLOW[node.op]}({left}, {right})")
-    if isinstance(node.right, ast.Int) and node.right.value > 0 and e.kind(node.left) in ("int", "any"):
-        guard = f"type({left}) is int and " if e.kind(node.left) == "any" else ""
-        fast = f"{left} // {right}" if node.op == "/" else f"{left} % {right}"
-        return f"({fast} if {guard}{left} >= 0 else {slow})"
-    return slow
+    guards = []
+    for atom, operand, least in ((left, node.left, ">= 0"), (right, node.right, "> 0")):
+        kind = e.kind(operand)
+        if kind not in ("int", "any") or (isinstance(operand, ast.Int) and operand.value == 0):
+            return slow
+        if kind == "any":
+            guards.append(f"type({atom}) is int")
+        if not isinstance(operand, ast.Int):
+            guards.append(f"{atom} {least}")
+    operator = "//" if node.op == "/" else "%"
+    fast = f"{left} {operator} {right}"
+    return f"({fast} if {' and '.join(guards)} else {slow})" if guards else f"({fast})"
 
 
 def comparison(e: Emitter, node: ast.Binary) -> str:

@@ -63,10 +63,10 @@ class Sum(Form):
 
     ``x = x + y`` of values that may be anything:
 
-        if type(x_1) is dict and type(y_2) is dict and getrefcount(x_1) == SOLE: x_1.update(y_2)
+        if type(x_1) is int and type(y_2) is int: …
+        elif type(x_1) is dict and type(y_2) is dict and getrefcount(x_1) == SOLE: x_1.update(y_2)
         elif type(x_1) is list and type(y_2) is list and getrefcount(x_1) == SOLE: x_1 += y_2
         elif type(x_1) is str and type(y_2) is str: x_1 = x_1 + y_2
-        elif type(x_1) is int and type(y_2) is int: …
         else: x_1 = add(x_1, y_2)
     """
 
@@ -86,6 +86,8 @@ class Sum(Form):
 
     def change(self, e: Emitter, target: Target, atoms: Sequence[Operand]) -> None:
         x = target.value
+        if self.kinds == {"any"} and len(atoms) == 1:
+            target.add_ints(self.chain, atoms[0])
         for kind in self.grows if len(atoms) == 1 else ["str"]:
             unsure = [a for a, node in zip(atoms, self.added, strict=True) if e.kind(node) != kind]
             test = " and ".join(f"type({a}) is {kind}" for a in (x, *unsure))
@@ -93,8 +95,7 @@ class Sum(Form):
                 target.grow(test, str(atoms[0]) if len(atoms) == 1 else f"({' + '.join(map(str, atoms))})")
             else:
                 target.change(test, f"{x}.update({atoms[0]})" if kind == "dict" else f"{x} += {atoms[0]}")
-        numbers = self.kinds == {"any"} and len(atoms) == 1
-        target.otherwise(self.computed(e, x, atoms), (self.chain, atoms[0]) if numbers else None)
+        target.otherwise(self.computed(e, x, atoms))
 
     def computed(self, e: Emitter, value: Operand, atoms: Sequence[Operand]) -> str:
         return added_one_by_one(e, self.chain, value, atoms)
@@ -263,18 +264,23 @@ class Target:
         """A branch for a string that grows by ``added``; Python does it in place in a variable of its own."""
         raise NotImplementedError
 
-    def otherwise(self, text: str, ints: tuple[ast.Binary, Operand] | None = None) -> None:
-        """The last branch, with the new value; before it, one for a sum of ``ints``."""
-        raise NotImplementedError
+    def add_ints(self, node: ast.Binary, added: Operand) -> None:
+        """A branch for ints, to which ``added`` is added."""
+        e, value = self.e, self.value
+        with e.suite(f"{self.word} type({value}) is int and type({added}) is int"):
+            e.line(f"{value} = {value} + {added}")
+            wrap_line(e, node, value, "")
+            self.put(value)
+        self.word = "elif"
 
-    def compute(self, text: str, ints: tuple[ast.Binary, Operand] | None) -> None:
-        if ints:
-            node, added = ints
-            self.e.line(f"{self.word} type({self.value}) is int and type({added}) is int:")
-            self.e.line(f" {self.value} = {self.value} + {added}")
-            wrap_line(self.e, node, self.value, " ")
-            self.word = "elif"
-        self.e.line(f"{'' if self.word == 'if' else 'else: '}{self.value} = {text}")
+    def put(self, value: Operand) -> None:
+        """Assign the new value to the place, where ``value`` isn't it."""
+
+    def otherwise(self, text: str) -> None:
+        """The last branch, with the new value."""
+        with self.e.suite("else") if self.word == "elif" else self.e.here():
+            self.e.line(f"{self.value} = {text}")
+            self.put(self.value)
 
 
 class NamedTarget(Target):
@@ -298,19 +304,26 @@ class NamedTarget(Target):
                 e.line(f"{own} = None")
         self.word = "elif"
 
-    def otherwise(self, text: str, ints: tuple[ast.Binary, Operand] | None = None) -> None:
-        self.compute(text, ints)
-
 
 class PartTarget(Target):
     """A place below the variable ``x``, whose value was read into a temporary."""
 
-    def __init__(self, e: Emitter, x: Operand, steps: Sequence[Step], value: Operand) -> None:
+    def __init__(
+        self,
+        e: Emitter,
+        x: Operand,
+        steps: Sequence[Step],
+        value: Operand,
+        put: Callable[[list[Step], Operand], None],
+    ) -> None:
         self.holder = f"sole_holder({x}, {path_text(steps)}, {value})"
         super().__init__(e, value, self.holder)
         self.key = key_text(steps[-1])
-        self.put: Callable[[Operand], None] = lambda value: None
-        """Assigns the place."""
+        self._put = put
+        self._steps = list(steps)
+
+    def put(self, value: Operand) -> None:
+        self._put(self._steps, value)
 
     def grow(self, test: str, added: str) -> None:
         e, own, holder = self.e, self.value, self.e.temp()
@@ -322,12 +335,6 @@ class PartTarget(Target):
             e.line(f"{holder}[{self.key}] = {own}")
             e.line(f"{holder} = None")
         self.word = "elif"
-
-    def otherwise(self, text: str, ints: tuple[ast.Binary, Operand] | None = None) -> None:
-        with self.e.suite("else") if self.word == "elif" else self.e.here():
-            self.word = "if"
-            self.compute(text, ints)
-            self.put(self.value)
 
 
 def update_name(e: Emitter, variable: Variable, value: ast.Node) -> bool:
@@ -431,9 +438,7 @@ def write_part(
     atoms: Sequence[Operand],
     put: Callable[[list[Step], Operand], None],
 ) -> None:
-    target = PartTarget(e, reading(variable), path, value)
-    target.put = lambda new: put(path, new)
-    form.change(e, target, atoms)
+    form.change(e, PartTarget(e, reading(variable), path, value, put), atoms)
     e.line(f"{value} = None")
 
 

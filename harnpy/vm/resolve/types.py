@@ -97,6 +97,8 @@ class Kinds:
                 return ref.variable.kind if ref and ref.kind == "local" and ref.variable else "any"
             case ast.Binary(op=op) if op in WRAPPING:
                 return self.wrapping(node)
+            case ast.Binary(op="/" | "%"):
+                return self.dividing(node)
             case ast.Binary(op=op):
                 return "bool" if op in _COMPARISONS else "any"
             case ast.Unary(op="!"):
@@ -119,6 +121,15 @@ class Kinds:
         if node.op == "+" and left == right and left in ("str", "list", "dict"):
             return left
         return "any"
+
+
+    def dividing(self, node: ast.Binary) -> str | None:
+        """Return the kind of a quotient or remainder: that of ints is an int, or an error (02 §2.1)."""
+        ask = self.kind if self.settled else self.kind_or_none
+        left, right = ask(node.left), ask(node.right)
+        if left is None or right is None:
+            return right if left is None else left
+        return join(left, right) if left in ("int", "num") and right in ("int", "num") else "any"
 
 
 def _of_param(param: ast.Param) -> str:

@@ -9,7 +9,8 @@ def make1(make_7):
   if m['seen'] is t1:
    t1 = None
    if type(m['seen']) is list and getrefcount(m['seen']) == SOLE: m['seen'] += t3
-   else: m['seen'] = (
+   else:
+    m['seen'] = (
 add(m['seen'], t3))
   else: m['seen'] = (
 add(t1, t3))

@@ -61,7 +61,13 @@ set_prop(x_5, 'text', t7))
   except (KeyError, TypeError):
    t9 = (
 get_prop(x_5, 'sum'))
-  if type(t9) is dict and type(y_4) is dict and sole_holder(x_5, (('prop', 'sum'), ), t9): t9.update(y_4)
+  if type(t9) is int and type(y_4) is int:
+   t9 = t9 + y_4
+   if t9 > 1073741823 or t9 < -1073741823: t9 = wrap(t9)
+   if type(x_5) is dict and getrefcount(x_5) == SOLE: x_5['sum'] = t9
+   else: x_5 = (
+set_prop(x_5, 'sum', t9))
+  elif type(t9) is dict and type(y_4) is dict and sole_holder(x_5, (('prop', 'sum'), ), t9): t9.update(y_4)
   elif type(t9) is list and type(y_4) is list and sole_holder(x_5, (('prop', 'sum'), ), t9): t9 += y_4
   elif type(t9) is str and type(y_4) is str and (t10 := sole_holder(x_5, (('prop', 'sum'), ), t9)):
    t10['sum'] = None
@@ -69,10 +75,7 @@ get_prop(x_5, 'sum'))
    t10['sum'] = t9
    t10 = None
   else:
-   if type(t9) is int and type(y_4) is int:
-    t9 = t9 + y_4
-    if t9 > 1073741823 or t9 < -1073741823: t9 = wrap(t9)
-   else: t9 = (
+   t9 = (
 add(t9, y_4))
    if type(x_5) is dict and getrefcount(x_5) == SOLE: x_5['sum'] = t9
    else: x_5 = (

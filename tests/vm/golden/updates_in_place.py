@@ -3,10 +3,12 @@ def main(d):
  d_2 = {}
  t1 = [1]
  if type(xs_1) is list and getrefcount(xs_1) == SOLE: xs_1 += t1
- else: xs_1 = (
+ else:
+  xs_1 = (
 add(xs_1, t1))
  if type(xs_1) is list and getrefcount(xs_1) == SOLE: xs_1.append(2)
- else: xs_1 = (
+ else:
+  xs_1 = (
 m_push_1_[type(xs_1)](vm, xs_1, 2))
  if type(xs_1) is list and type(0) is int and getrefcount(xs_1) == SOLE and 0 <= 0 < len(xs_1):
   xs_1[0] = 3
@@ -21,6 +23,7 @@ set_prop(d_2, 'a', 1))
 set_index(d_2, 'b', 2))
  t2 = {'c': 3}
  if type(d_2) is dict and getrefcount(d_2) == SOLE: d_2.update(t2)
- else: d_2 = (
+ else:
+  d_2 = (
 add(d_2, t2))
  return None
