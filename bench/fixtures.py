@@ -392,7 +392,7 @@ return bench
 
 SET_INDEX = """
 let zeros = range(10000).map({ x -> 0 }).to_list()
-fn bench() { var xs = zeros.map({ x -> x })
+fn bench() { var xs = zeros[0:]
   for i in 0 to 10000 exclusive { xs[i] = i }
   return xs[9999] }
 return bench

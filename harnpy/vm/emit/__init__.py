@@ -38,8 +38,9 @@ POLL = "if signal.pending: poll()"
 #: Slots that functions have besides those of the program's variables: the depth that the function was called
 #: at, the one that it calls at, its deferred blocks …
 OWN_SLOTS = frozenset("d e defers".split())
-#: … and numbered ones: temporaries, boxes of names that are bound late, deferred blocks, functions.
-NUMBERED_SLOTS = ("t", "box", "deferred", "f", "make")
+#: … and numbered ones: temporaries, flags of variables that alone hold their value, boxes of names that are
+#: bound late, deferred blocks, functions.
+NUMBERED_SLOTS = ("t", "sole", "box", "deferred", "f", "make")
 
 #: Python's own, where it means what Harn means or tells types apart.
 OF_PYTHON = frozenset(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from harnpy.vm.emit import Text
     from harnpy.vm.emit.program import UnitDraft
+    from harnpy.vm.emit.updates import Alone
     from harnpy.vm.resolve import FunctionScope, Reference, Variable
 
     Destination: TypeAlias = "Operand | Goal"
@@ -187,6 +188,10 @@ class Emitter:
         self.outer: set[Operand] = set()
         """… and those of the function around it that it assigns."""
         self.leftovers = Leftovers()
+        self.alone: dict[Variable, Alone] = {}
+        """The variables that the loops around the current place only update (`updates`)."""
+        self.declared = {variable.python for variable in (*function.params, *function.captures.values())}
+        """The slots of variables that have been declared so far."""
 
     # --- lines ------------------------------------------------------------------------------------
 
@@ -454,7 +459,13 @@ class Emitter:
         self.line(f"redeclared({name!r})")
         return True
 
+    def forget(self, variable: Variable) -> None:
+        """Before an assignment of any value: it may have other holders."""
+        if alone := self.alone.get(variable):
+            self.line(f"{alone.flag} = False")
+
     def declare_slot(self, slot: str) -> None:
+        self.declared.add(slot)
         if self.own is not None:
             self.own.add(slot)
 

@@ -10,6 +10,7 @@ from harnpy.vm.emit.emitter import DISCARD
 from harnpy.vm.emit.expressions import SLOW, condition
 from harnpy.vm.emit.updates import (
     add_to_part,
+    indexes_of,
     let_go,
     may_update,
     path_text,
@@ -146,12 +147,14 @@ def assign(e: Emitter, node: ast.Assign) -> None:
     else:
         compound = ast.Binary(node.start, node.end, node.op[:-1], node.target, node.value)
         if not update_name(e, variable, compound):
+            e.forget(variable)
             e.assign(reading(variable), e.expr(compound, reading(variable)))
         e.show_in_box(variable)
 
 
 def set_name(e: Emitter, node: ast.Assign, variable: Variable) -> None:
     if not update_name(e, variable, node.value):
+        e.forget(variable)
         # Not straight into the slot: a `finally` in the value still sees the old one, and may throw.
         if variable.in_table or any(isinstance(part, ast.Try) and part.finally_ for part in walk(node.value)):
             e.assign(reading(variable), e.expr(node.value))
@@ -175,7 +178,7 @@ def store(e: Emitter, node: ast.Assign, variable: Variable) -> None:
 
     def put(path: list[Step], value: Operand) -> None:
         if len(path) == 1 and updates and value != x:
-            store_one(e, node, x, path[0], value)
+            store_one(e, node, variable, path[0], value)
         else:
             e.line(f"{x} = " + e.mark(node, f"store_path({x}, {path_text(path)}, {value})"))
 
@@ -198,16 +201,6 @@ def store(e: Emitter, node: ast.Assign, variable: Variable) -> None:
         e.line(f"{value} = {text}")
     put(path, value)
     e.show_in_box(variable)
-
-
-def indexes_of(target: ast.Node) -> list[ast.Node]:
-    """The index expressions of an assignment's target, in order."""
-    found: list[ast.Node] = []
-    while isinstance(target, ast.Member | ast.Index):
-        if isinstance(target, ast.Index):
-            found.insert(0, target.index)
-        target = target.object
-    return found
 
 
 def path_to(target: ast.Node, keys: Iterator[Text]) -> list[Step]:

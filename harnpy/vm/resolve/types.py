@@ -122,7 +122,6 @@ class Kinds:
             return left
         return "any"
 
-
     def dividing(self, node: ast.Binary) -> str | None:
         """Return the kind of a quotient or remainder: that of ints is an int, or an error (02 §2.1)."""
         ask = self.kind if self.settled else self.kind_or_none

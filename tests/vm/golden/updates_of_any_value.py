@@ -17,9 +17,9 @@ add(x_3, a_2))
    if x_3 > 1073741823: x_3 = wrap(x_3)
   else: x_3 = (
 add(x_3, 1))
-  if type(x_3) is list and type(0) is int and getrefcount(x_3) == SOLE and 0 <= 0 < len(x_3):
+  if type(x_3) is list and getrefcount(x_3) == SOLE and 0 <= 0 < len(x_3):
    x_3[0] = a_2
-  elif type(x_3) is dict and getrefcount(x_3) == SOLE: x_3[0 if type(0) is str else display(0)] = a_2
+  elif type(x_3) is dict and getrefcount(x_3) == SOLE: x_3[display(0)] = a_2
   else: x_3 = (
 set_index(x_3, 0, a_2))
   return x_3
