@@ -14,12 +14,11 @@ from harnpy.vm.resolve.tree import signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
     from harnpy.vm.emit import Text
     from harnpy.vm.emit.program import UnitDraft
-    from harnpy.vm.emit.updates import Alone
     from harnpy.vm.resolve import FunctionScope, Reference, Variable
 
     Destination: TypeAlias = "Operand | Goal"
@@ -129,6 +128,27 @@ def part_of(refs: dict[int, Reference], node: ast.Node) -> str:
         node = node.object
     ref = refs.get(id(node)) if isinstance(node, ast.Name) else None
     return ref.variable.python if ref and ref.kind == "local" and ref.variable else ""
+
+
+#: Tests for the kinds of values that are updated in place.
+TYPE_TESTS = {
+    "list": "type({0}) is list",
+    "dict": "type({0}) is dict",
+    "fields": "(type({0}) is dict or type({0}) is Struct)",
+}
+
+
+class Alone:
+    """The kind of value that a loop updates a variable for, and the flag that nobody else holds it."""
+
+    __slots__ = ("flag", "kind")
+
+    def __init__(self, flag: Operand, kind: str) -> None:
+        self.flag = flag
+        self.kind = kind
+
+    def asking(self, x: Operand) -> str:
+        return f"{self.flag} = {TYPE_TESTS[self.kind].format(x)} and getrefcount({x}) == SOLE"
 
 
 #: Python's own limit on indentation is 100; this leaves room for what we add.
@@ -243,6 +263,17 @@ class Emitter:
         self.loops.append(signal)
         yield
         self.loops.pop()
+
+    @around
+    def updating(self, variables: Mapping[Variable, str]) -> Iterator[None]:
+        """Around a loop that only updates ``variables``, values of those kinds: they have flags there."""
+        for variable, kind in variables.items():
+            flag = Operand(f"sole{self.number_temp()}", TEMP)
+            self.line(f"{flag} = False")
+            self.alone[variable] = Alone(flag, kind)
+        yield
+        for variable in variables:
+            del self.alone[variable]
 
     @around
     def under_deadline(self, token: Operand) -> Iterator[None]:

@@ -8,17 +8,15 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
 from harnpy.syntax.names import pack_names
-from harnpy.vm.emit import NIL, POLL, TEMP, Operand, joined, reading
+from harnpy.vm.emit import NIL, POLL, Operand, joined, reading
 from harnpy.vm.emit.calls import tail_call
-from harnpy.vm.emit.emitter import DISCARD, RETURN, around, parameters_text
+from harnpy.vm.emit.emitter import DISCARD, RETURN, parameters_text
 from harnpy.vm.emit.expressions import condition, deciding
 from harnpy.vm.emit.patterns import bind
-from harnpy.vm.emit.updates import Alone, updated_alone
+from harnpy.vm.emit.updates import updated_alone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from harnpy.vm.emit import Text
     from harnpy.vm.emit.emitter import Destination, Emitter
 
@@ -29,21 +27,8 @@ if TYPE_CHECKING:
 
 
 def while_(e: Emitter, node: ast.While) -> None:
-    with e.leftovers.loop(), alone_in(e, node):
+    with e.leftovers.loop(), e.updating(updated_alone(e, node)):
         while_loop(e, node)
-
-
-@around
-def alone_in(e: Emitter, loop: ast.While | ast.For) -> Iterator[None]:
-    """Around a loop: the variables that it only updates have a flag there."""
-    found = updated_alone(e, loop)
-    for variable, kind in found.items():
-        flag = Operand(f"sole{e.number_temp()}", TEMP)
-        e.line(f"{flag} = False")
-        e.alone[variable] = Alone(flag, kind)
-    yield
-    for variable in found:
-        del e.alone[variable]
 
 
 def while_loop(e: Emitter, node: ast.While) -> None:
@@ -69,7 +54,7 @@ def _may_leave(cond: ast.Node) -> bool:
 
 
 def for_(e: Emitter, node: ast.For) -> None:
-    with e.leftovers.loop(), alone_in(e, node):
+    with e.leftovers.loop(), e.updating(updated_alone(e, node)):
         for_loop(e, node)
 
 

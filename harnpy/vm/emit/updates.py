@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit import NIL, Operand, reading
-from harnpy.vm.emit.emitter import release
+from harnpy.vm.emit.emitter import TYPE_TESTS, release
 from harnpy.vm.emit.expressions import all_simple, mapping, sequence, wrap_line
 from harnpy.vm.emit.source_map import Line
 from harnpy.vm.resolve.types import WRAPPING
@@ -609,14 +609,6 @@ def store_asking(e: Emitter, target: ast.Node, x: Operand, key: Text, value: Ope
     e.line(f"else: {copied}")
 
 
-#: Tests for the kinds of values that are updated in place.
-TYPE_TESTS = {
-    "list": "type({0}) is list",
-    "dict": "type({0}) is dict",
-    "fields": "(type({0}) is dict or type({0}) is Struct)",
-}
-
-
 def stored_kind(e: Emitter, target: ast.Node) -> str:
     """Return what ``x.k = v`` or ``x[i] = v`` changes, if that is sure: "fields", "list" or "dict"."""
     if isinstance(target, ast.Index):
@@ -640,19 +632,6 @@ def stored_kind(e: Emitter, target: ast.Node) -> str:
 #: Methods of lists that return a part or a number, never the list or what holds it.
 _READING = frozenset(["contains", "count", "empty", "first", "index_of", "join", "last"])
 _COMPARING = frozenset(["==", "!=", "<", ">", "<=", ">=", "in", "not in"])
-
-
-class Alone:
-    """The type of value that a loop updates a variable for, and the flag that nobody else holds it."""
-
-    __slots__ = ("flag", "kind")
-
-    def __init__(self, flag: Operand, kind: str) -> None:
-        self.flag = flag
-        self.kind = kind
-
-    def asking(self, x: Operand) -> str:
-        return f"{self.flag} = {TYPE_TESTS[self.kind].format(x)} and getrefcount({x}) == SOLE"
 
 
 def updated_alone(e: Emitter, loop: ast.For | ast.While) -> dict[Variable, str]:
