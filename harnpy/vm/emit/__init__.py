@@ -67,7 +67,7 @@ _PLACES = {
     ),
     "vm.calls": (
         "TAIL bouncing call call_builtin call_dynamic call_from_frames call_late call_named fill generator "
-        "named pipe read_dynamic read_late shell tail tail_named tail_pipe undefined_target "
+        "hasten named pipe read_dynamic read_late shell tail tail_named tail_pipe undefined_target "
         "undefined_variable"
     ),
     "run.tasks": (

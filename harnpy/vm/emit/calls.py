@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harnpy.vm.emit import Text
     from harnpy.vm.emit.emitter import Emitter
     from harnpy.vm.resolve import Reference
+    from harnpy.vm.resolve.kinds import Version
 
 #: The kinds of the types in signatures.
 _KINDS = {"string": "str", "int": "int", "bool": "bool", "list": "list"}
@@ -69,16 +70,19 @@ def named_call(e: Emitter, node: ast.Node, ref: Reference, args: list[Text]) -> 
     if ref.kind != "local" or variable is None:
         return unbound_call(e, ref, args)
     if variable.in_box:
-        given = f"{e.depth()}, {tuple_text(args)}, {fallback(e, ref)}"
-        return f"call_late({variable.python}[0], {ref.name!r}, {given})"
+        rest = f"{e.depth()}, {tuple_text(args)}, {fallback(e, ref)}"
+        return f"call_late({variable.python}[0], {ref.name!r}, {rest})"
     if fn := variable.known_fn:
-        return known_call(e, fn, variable.python, args)
+        given = node.args if isinstance(node, ast.Call) else ()
+        return known_call(e, fn, variable.python, args, e.view.version(fn, given))
     if variable.struct is not None:
         return struct_call(variable.struct, at_most(e, 1, args))
     return value_call(e, ref, args)
 
 
-def known_call(e: Emitter, fn: ast.FnDecl, target: str, args: list[Text]) -> str:
+def known_call(
+    e: Emitter, fn: ast.FnDecl, target: str, args: list[Text], version: Version | None = None
+) -> str:
     params = fn.params
     if params and params[-1].rest:
         plain = len(params) - 1
@@ -88,7 +92,8 @@ def known_call(e: Emitter, fn: ast.FnDecl, target: str, args: list[Text]) -> str
     else:
         args = at_most(e, len(params), args)
     callee = e.temp()
-    return f"({callee} := {target}.call)({joined([e.depth(), *args])})"
+    slot = "fast" if version else "call"
+    return f"({callee} := {target}.{slot})({joined([e.depth(), *args])})"
 
 
 def missing(params: Sequence[ast.Param]) -> list[str]:
@@ -285,16 +290,17 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
         return False
     variable = ref.variable
     args = [node.left] if isinstance(node, ast.Pipe) else list(node.args)  # type: ignore[attr-defined]
-    if is_self(e, ref) and not e.loops:
+    fn = variable.known_fn
+    version = e.view.version(fn, args) if fn else None
+    if is_self(e, ref) and not e.loops and e.version in (None, version):
         again(e, args)
         return True
-    fn = variable.known_fn
     if fn and not e.unit.calls_out(fn):
         return False
     e.may_tail = True
     texts = e.operands(args)
     if fn:
-        known_tail(e, fn, variable.python, texts)
+        known_tail(e, fn, variable.python, texts, version)
     else:
         target, given = variable.python, f"{e.depth()}, {tuple_text(texts)}"
         if isinstance(node, ast.Call):
@@ -310,11 +316,11 @@ def called_by_calls(e: Emitter) -> bool:
     return e.function.parent is not None and not isinstance(e.function.node, ast.Spawn | ast.Parallel)
 
 
-def known_tail(e: Emitter, fn: ast.FnDecl, target: str, args: list[Text]) -> None:
+def known_tail(e: Emitter, fn: ast.FnDecl, target: str, args: list[Text], version: Version | None) -> None:
     """Leave the call to make with the caller: what to run, with what."""
     if len(args) == len(fn.params) and not (fn.params and fn.params[-1].rest):
         e.line(f"TAIL.args = {tuple_text(args)}")
-        e.line(f"TAIL.body = {target}.body")
+        e.line(f"TAIL.body = {target}.{'fast_body' if version else 'body'}")
         e.line("return TAIL")
     else:
         e.line(f"return tail({target}, {tuple_text(args)})")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harnpy.vm.emit import Text
     from harnpy.vm.emit.program import UnitDraft
     from harnpy.vm.resolve import FunctionScope, Reference, Variable
+    from harnpy.vm.resolve.kinds import Version
 
     Destination: TypeAlias = "Operand | Goal"
 
@@ -184,9 +185,12 @@ _LEAVING = (ast.Return, ast.Throw, ast.Break, ast.Continue)
 class Emitter:
     """The state of one function's translation."""
 
-    def __init__(self, unit: UnitDraft, function: FunctionScope) -> None:
+    def __init__(self, unit: UnitDraft, function: FunctionScope, version: Version | None = None) -> None:
         self.unit = unit
         self.function = function
+        self.version = version
+        """Which version of the function is being written; None: the one for any arguments."""
+        self.view = version.view if version else unit.kinds.everywhere
         self.refs = unit.resolution.refs
         self.lines: list[Line] = []
         self.indent = 2
@@ -406,7 +410,7 @@ class Emitter:
         return mark(text, node)
 
     def kind(self, node: ast.Node) -> str:
-        return self.unit.kinds.kind(node)
+        return self.view.kind(node)
 
     def depth(self) -> str:
         """The slot that holds the depth of the functions called from here."""

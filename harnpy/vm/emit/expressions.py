@@ -8,7 +8,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.syntax.names import enum_variant
 from harnpy.vm.emit import CONSTANT, NIL, Operand, constant, joined, reading
-from harnpy.vm.resolve.types import WRAPPING
+from harnpy.vm.resolve.kinds import WRAPPING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

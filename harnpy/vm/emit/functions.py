@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from harnpy.vm.emit import Operand, Text
     from harnpy.vm.resolve import FunctionScope, Resolution, Variable
+    from harnpy.vm.resolve.kinds import Version
     from harnpy.vm.resolve.types import Spec
 
 # Checks of annotated parameters: the common ones in line, before the full check. Spec: 02 §20.
@@ -149,8 +150,13 @@ def signature(function: FunctionScope, params: Sequence[ast.Param]) -> str:
 
 def entry_checks(e: Emitter, params: Sequence[ast.Param]) -> None:
     """Each parameter in its turn: the default if nothing was passed, then the annotation (02 §9.2, §20)."""
-    for param, variable in zip(params, e.function.params, strict=False):
+    for i, (param, variable) in enumerate(zip(params, e.function.params, strict=False)):
         e.at = param
+        if e.version:
+            # Its callers pass all arguments.
+            if param.type is not None and not e.version.passes(param, i):
+                _check_annotation(e, param.name, param.type, variable.python)
+            continue
         if param.default is not None:
             with e.suite(f"if {variable.python} is MISSING"):
                 e.into(param.default, reading(variable))
@@ -210,6 +216,9 @@ def declaration(e: Emitter, node: ast.FnDecl) -> None:
         e.line(f"fill({variable.python}, {body}, {trampoline})")
     else:
         e.assign_new(variable, fn_text(node.name, node.params, body, trampoline))
+    if version := e.unit.kinds.versions.get(id(node)):
+        body, trampoline = make(e, node, node.name, node.body, node.params, version)
+        e.line(f"hasten({variable.python}, {body}, {trampoline})")
 
 
 def closure(e: Emitter, node: ast.Closure | ast.FnExpr, into: Operand | None) -> Text:
@@ -227,11 +236,16 @@ def fn_text(name: str | None, params: Sequence[ast.Param], body: str, trampoline
 
 
 def make(
-    e: Emitter, node: ast.Node, shown: str, body: ast.Block, params: Sequence[ast.Param]
+    e: Emitter,
+    node: ast.Node,
+    shown: str,
+    body: ast.Block,
+    params: Sequence[ast.Param],
+    version: Version | None = None,
 ) -> tuple[str, bool]:
     """Text that makes the Python function of ``node``, and whether it may return a tail call."""
     function = e.unit.resolution.functions[id(node)]
-    maker = write_maker(Emitter(e.unit, function), shown, body, params)
+    maker = write_maker(Emitter(e.unit, function, version), shown, body, params)
     captured = [
         outer.python if not own.late or outer.captured_from else outer.box
         for outer, own in function.captures.items()

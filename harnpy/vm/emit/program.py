@@ -24,8 +24,8 @@ from harnpy.vm.emit import (
 )
 from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
 from harnpy.vm.emit.source_map import Line
+from harnpy.vm.resolve.kinds import Kinds
 from harnpy.vm.resolve.names import CALLS, calls_out
-from harnpy.vm.resolve.types import Kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

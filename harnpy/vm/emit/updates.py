@@ -12,7 +12,7 @@ from harnpy.vm.emit import NIL, Operand, reading
 from harnpy.vm.emit.emitter import TYPE_TESTS, release
 from harnpy.vm.emit.expressions import all_simple, mapping, sequence, wrap_line
 from harnpy.vm.emit.source_map import Line
-from harnpy.vm.resolve.types import WRAPPING
+from harnpy.vm.resolve.kinds import WRAPPING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

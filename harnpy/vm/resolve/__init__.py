@@ -11,6 +11,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.syntax import ast
+    from harnpy.vm.resolve.kinds import Kind
 
 
 def readable(name: str) -> str:
@@ -22,7 +23,8 @@ class Variable:
     """One declared name. ``box`` is the variable that holds a late one's one-element list.
 
     ``python`` is the expression that reads it in generated code. ``values`` are the expressions ever
-    assigned to it, to infer its kind from; ``opaque`` when some value comes from elsewhere. ``late`` names
+    assigned to it, to infer its kind from; ``opaque`` when some value comes from elsewhere, ``changed`` when
+    parts of its value are assigned. ``late`` names
     are used by a closure made before they have a value: the closure holds the box, not the value, and
     only callables are found through it (02 §7.4). ``shell`` marks a `fn` used before its declaration.
     A ``shared`` one is a module's `var`: its functions use the one variable, not copies (02 §7.5).
@@ -31,6 +33,7 @@ class Variable:
     __slots__ = (
         "box",
         "captured_from",
+        "changed",
         "fn",
         "in_table",
         "kind",
@@ -60,7 +63,8 @@ class Variable:
         self.late = False
         self.shared = False
         self.shell = False
-        self.kind: str | None = None
+        self.kind: Kind | None = None
+        self.changed = False
         self.fn: ast.FnDecl | None = None
         self.struct: ast.StructDecl | None = None
         self.captured_from: Variable | None = None
