@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit import ENTRY, NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading
+from harnpy.vm.emit.bounds import Known, assume
 from harnpy.vm.emit.source_map import Line, mark
 from harnpy.vm.resolve.tree import signature
 
@@ -204,6 +205,8 @@ class Emitter:
         self.deadlines: list[Operand] = []
         """The tokens of the `deadline` blocks around the current place."""
         self.uses_depth = False
+        self.first_call: int | None = None
+        """The line before the first statement of the body that calls something at a greater depth."""
         self.self_tail = False
         self.may_tail = False
         self.generator = function.yields
@@ -212,6 +215,7 @@ class Emitter:
         self.outer: set[Operand] = set()
         """… and those of the function around it that it assigns."""
         self.leftovers = Leftovers()
+        self.known = Known()
         self.alone: dict[Variable, Alone] = {}
         """The variables that the loops around the current place only update (`updates`)."""
         self.declared = {variable.python for variable in (*function.params, *function.captures.values())}
@@ -304,13 +308,16 @@ class Emitter:
     @around
     def nested_function(self) -> Iterator[tuple[list[Line], set[Operand]]]:
         """In a Python function of its own; gives its lines and the slots outside that it assigns."""
-        outside = self.lines, self.own, self.outer, self.loops, self.generator, self.leftovers
+        outside = self.lines, self.own, self.outer, self.loops, self.generator
+        around = self.leftovers, self.known
         self.lines, self.own, self.outer, self.loops, self.generator = [], set(), set(), [], False
-        self.leftovers = Leftovers()
+        # It runs later, when variables have other values.
+        self.leftovers, self.known = Leftovers(), Known()
         self.indent += 1
         yield self.lines, self.outer
         self.indent -= 1
-        self.lines, self.own, self.outer, self.loops, self.generator, self.leftovers = outside
+        self.lines, self.own, self.outer, self.loops, self.generator = outside
+        self.leftovers, self.known = around
 
     def number_temp(self) -> int:
         self.temps += 1
@@ -456,10 +463,14 @@ class Emitter:
         else:
             self.line(f"return {text}")
 
-    def block(self, block: ast.Block, dest: Destination) -> None:
-        """A `{ … }` with a scope of its own."""
+    def block(self, block: ast.Block, dest: Destination, *conds: tuple[ast.Node, bool]) -> None:
+        """A `{ … }` with a scope of its own, which runs where the conditions are true, or false."""
+        self.known.enter()
+        for cond, truth in conds:
+            assume(self, cond, truth)
         self.open_scope(block)
         self.statements(block.statements, dest)
+        self.known.leave()
 
     def open_scope(self, owner: ast.Node) -> None:
         """Make what a block's closures may look for before it is declared."""
@@ -472,12 +483,16 @@ class Emitter:
         for variable in scope.shells:
             self.assign_new(variable, f"shell({variable.name!r}, {parameters_text(variable)})")
 
-    def statements(self, statements: Sequence[ast.Node], dest: Destination) -> None:
+    def statements(self, statements: Sequence[ast.Node], dest: Destination, whole: bool = False) -> None:
+        """Statements in a row; ``whole``: they are all of a function's body."""
         last = statements[-1] if statements else None
         for statement in statements:
+            before = self.uses_depth or len(self.lines)
             self.leftovers.begin()
             self.into(statement, dest if statement is last else DISCARD)
             self.leftovers.end()
+            if whole and self.uses_depth and before is not True:
+                self.first_call = before
         if last is None and dest is not DISCARD:
             self.store(dest, NIL)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.syntax.names import enum_variant
 from harnpy.vm.emit import CONSTANT, NIL, Operand, constant, joined, reading
-from harnpy.vm.resolve.kinds import WRAPPING
+from harnpy.vm.emit.bounds import LEAST, MOST, bounds, unreduced
+from harnpy.vm.resolve.kinds import WRAPPING, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,7 +134,8 @@ def read(e: Emitter, node: ast.Node, ref: Reference) -> Text:
 
 
 def member(e: Emitter, node: ast.Member, into: Operand | None) -> Text:
-    """A property. ``p.x`` is tried as an entry of a dict or struct, which nothing guards:
+    """A property. ``p['x']`` reads what is surely there. Any other is tried as an entry of a dict or struct,
+    which nothing guards:
 
         try:
          t1 = p_1['x']
@@ -146,6 +148,8 @@ def member(e: Emitter, node: ast.Member, into: Operand | None) -> Text:
     """
     if variant := enum_reference(e, node):
         return f"EnumValue({variant[0]!r}, {variant[1]!r})"
+    if has_field(e, node):
+        return f"{e.expr(node.object)}[{node.name!r}]"
     if node.optional:
         atom = e.slot(node.object)
         slow = f"get_prop_optional({atom}, {node.name!r})"
@@ -166,6 +170,12 @@ def member(e: Emitter, node: ast.Member, into: Operand | None) -> Text:
     e.line(f" {slot} = {slow}")
     e.assigned(slot)
     return slot
+
+
+def has_field(e: Emitter, node: ast.Member) -> bool:
+    """Return True if what ``node`` reads of surely has that field."""
+    shape = e.view.shape(node.object)
+    return isinstance(shape, Record) and node.name in shape.fields
 
 
 def path(node: ast.Member) -> tuple[tuple[str, ...], ast.Node]:
@@ -293,10 +303,12 @@ def wrapping(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
     slow = slow_tree(e, node, iter(atoms), whole)
     if hopeless:
         return slow
-    slot = into or e.temp()
     fast = fast_tree(e, node, iter(atoms), whole)
+    slot = into or e.temp()
     wrap = test == "int"
     if not unknown:
+        if wrap and not into and not beyond(e, node, slot):
+            return f"({fast})"
         e.line(f"{slot} = {fast}")
         if wrap:
             wrap_line(e, node, slot, "")
@@ -323,15 +335,16 @@ def ring_of(ops: set[str], kinds: list[str]) -> tuple[tuple[str, ...], str]:
 
 
 def wrap_line(e: Emitter, node: ast.Binary, slot: Operand, pad: str) -> None:
-    """Reduce to 64 bits; adding or taking away a constant can only leave on one side."""
-    constant = isinstance(node.right, ast.Int) and not isinstance(node.left, ast.Binary)
-    if constant and node.op == "+":
-        test = f"{slot} > 1073741823"
-    elif constant and node.op == "-":
-        test = f"{slot} < -1073741823"
-    else:
-        test = f"{slot} > 1073741823 or {slot} < -1073741823"
-    e.line(f"{pad}if {test}: {slot} = wrap({slot})")
+    """Reduce to 64 bits what may be beyond them."""
+    if test := beyond(e, node, slot):
+        e.line(f"{pad}if {test}: {slot} = wrap({slot})")
+
+
+def beyond(e: Emitter, node: ast.Binary, slot: Operand) -> str:
+    """The test whether ``slot``, which holds ``node`` of ints, is beyond 64 bits; "" where it can't be."""
+    low, high = unreduced(e, node)
+    tests = [f"{slot} > 1073741823" if high > MOST else "", f"{slot} < -1073741823" if low < LEAST else ""]
+    return " or ".join(filter(None, tests))
 
 
 def collect(e: Emitter, node: ast.Node, leaves: list[ast.Node], ops: set[str]) -> None:
@@ -375,7 +388,9 @@ def leaf_count(node: ast.Node) -> int:
 
 
 def all_simple(e: Emitter, node: ast.Node) -> bool:
-    """Return True if ``node`` only reads constants, and variables that are surely there."""
+    """Return True if ``node`` only reads constants, and variables and fields that are surely there."""
+    while isinstance(node, ast.Member) and has_field(e, node):
+        node = node.object
     if isinstance(node, ast.Binary) and node.op in WRAPPING:
         return all_simple(e, node.left) and all_simple(e, node.right)
     if isinstance(node, ast.Name):
@@ -542,7 +557,7 @@ def division(e: Emitter, node: ast.Binary) -> str:
             return slow
         if kind == "any":
             guards.append(f"type({atom}) is int")
-        if not isinstance(operand, ast.Int):
+        if kind == "any" or bounds(e, operand)[0] < (least == "> 0"):
             guards.append(f"{atom} {least}")
     operator = "//" if node.op == "/" else "%"
     fast = f"{left} {operator} {right}"

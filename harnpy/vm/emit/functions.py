@@ -94,7 +94,7 @@ def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Pa
     dest = DISCARD if declared or e.generator else RETURN
     with e.apart(0) as main, e.deferring():
         e.open_scope(function.node)
-        e.statements(body.statements, dest)
+        e.statements(body.statements, dest, whole=True)
     node = function.node
     maker, name = f"make{number}", f"f{number}"
     captures = list(function.captures.values())
@@ -109,7 +109,9 @@ def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Pa
         if not e.self_tail:
             lines.append(Line(2, POLL, node))
         if e.uses_depth:
-            lines.append(Line(2, "e = d + 1", node))
+            deeper = Line(2, "e = d + 1", node)
+            early = e.self_tail or function.defers or e.first_call is None
+            lines.append(deeper) if early else main.insert(e.first_call or 0, deeper)
         inner = [*(Line(2, text, node) for text in private), *prologue, *main]
         if e.self_tail:
             lines.append(Line(2, "while True:", node))

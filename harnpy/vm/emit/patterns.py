@@ -6,6 +6,7 @@ from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
 from harnpy.syntax.names import enum_variant, is_computed
 from harnpy.vm.emit import constant, reading
+from harnpy.vm.emit.bounds import bounds
 from harnpy.vm.emit.emitter import DISCARD
 from harnpy.vm.emit.expressions import SLOW, condition
 from harnpy.vm.emit.updates import (
@@ -54,6 +55,7 @@ def let(e: Emitter, node: ast.Let) -> None:
         e.declare_slot(variable.python)
         e.into(node.value, reading(variable))
         e.show_in_box(variable)
+        learn(e, variable, node.value)
 
 
 def source(e: Emitter, pattern: ast.Node, node: ast.Node) -> Operand:
@@ -146,9 +148,12 @@ def assign(e: Emitter, node: ast.Assign) -> None:
         set_name(e, node, variable)
     else:
         compound = ast.Binary(node.start, node.end, node.op[:-1], node.target, node.value)
+        # Kinds are kept by the identity of nodes.
+        e.unit.resolution.keep.append(compound)
         if not update_name(e, variable, compound):
             e.forget(variable)
             e.assign(reading(variable), e.expr(compound, reading(variable)))
+            learn(e, variable, compound)
         e.show_in_box(variable)
 
 
@@ -160,7 +165,16 @@ def set_name(e: Emitter, node: ast.Assign, variable: Variable) -> None:
             e.assign(reading(variable), e.expr(node.value))
         else:
             e.into(node.value, reading(variable))
+        learn(e, variable, node.value)
     e.show_in_box(variable)
+
+
+def learn(e: Emitter, variable: Variable, value: ast.Node) -> None:
+    """Note within which bounds a variable is that has got ``value``, which may read it."""
+    found = bounds(e, value) if e.kind(value) == "int" else None
+    e.known.forget(variable)
+    if found:
+        e.known.learn(variable, found)
 
 
 def store(e: Emitter, node: ast.Assign, variable: Variable) -> None:

@@ -9,11 +9,13 @@ from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
 from harnpy.syntax.names import pack_names
 from harnpy.vm.emit import NIL, POLL, Operand, joined, reading
+from harnpy.vm.emit.bounds import assume, bounds, forget_assigned
 from harnpy.vm.emit.calls import tail_call
 from harnpy.vm.emit.emitter import DISCARD, RETURN, parameters_text
 from harnpy.vm.emit.expressions import condition, deciding
 from harnpy.vm.emit.patterns import bind
 from harnpy.vm.emit.updates import updated_alone
+from harnpy.vm.resolve.kinds import leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 
 def while_(e: Emitter, node: ast.While) -> None:
+    forget_assigned(e, node)
     with e.leftovers.loop(), e.updating(updated_alone(e, node)):
         while_loop(e, node)
 
@@ -43,7 +46,7 @@ def while_loop(e: Emitter, node: ast.While) -> None:
             e.line(f"if not {cond}: break")
         e.line(POLL)
         with e.loop():
-            e.block(node.body, DISCARD)
+            e.block(node.body, DISCARD, (node.cond, True))
     if signal:
         relay(e, signal)
 
@@ -54,6 +57,7 @@ def _may_leave(cond: ast.Node) -> bool:
 
 
 def for_(e: Emitter, node: ast.For) -> None:
+    forget_assigned(e, node)
     with e.leftovers.loop(), e.updating(updated_alone(e, node)):
         for_loop(e, node)
 
@@ -78,8 +82,13 @@ def for_loop(e: Emitter, node: ast.For) -> None:
             e.show_in_box(simple)
         else:
             bind(e, pattern, slot)
+        e.known.enter()
+        if simple and isinstance(node.iterable, ast.RangeTo):
+            first, last = bounds(e, node.iterable.first), bounds(e, node.iterable.last)
+            e.known.learn(simple, (first[0], last[1] - node.iterable.exclusive))
         with e.loop():
             e.statements(node.body.statements, DISCARD)
+        e.known.leave()
 
 
 def iterable(e: Emitter, node: ast.Node) -> str:
@@ -133,10 +142,12 @@ def if_(e: Emitter, node: ast.If, dest: Destination) -> None:
 
 def if_chain(e: Emitter, node: ast.If, test: Text, dest: Destination) -> None:
     word = "if"
+    passed: list[tuple[ast.Node, bool]] = []
     while True:
         with e.suite(f"{word} {test}"):
-            e.block(node.then, dest)
+            e.block(node.then, dest, *passed, (node.cond, True))
         following = node.otherwise
+        passed.append((node.cond, False))
         if not isinstance(following, ast.If):
             break
         with e.apart() as lines:
@@ -150,10 +161,13 @@ def if_chain(e: Emitter, node: ast.If, test: Text, dest: Destination) -> None:
         node, word = following, "elif"
     if isinstance(following, ast.Block):
         with e.suite("else"):
-            e.block(following, dest)
-    elif dest is not DISCARD:
+            e.block(following, dest, *passed)
+        return
+    if dest is not DISCARD:
         with e.suite("else"):
             e.store(dest, NIL)
+    if len(passed) == 1 and leaves(node.then):
+        assume(e, node.cond, False)
 
 
 def try_(e: Emitter, node: ast.Try, dest: Destination) -> None:
@@ -260,6 +274,7 @@ def retry(e: Emitter, node: ast.Retry, dest: Destination) -> None:
     last, error, signal = e.temp(), e.temp(), e.temp()
     attempt = e.temp()
     e.line(f"{last} = retry_count({e.expr(node.count)})")
+    forget_assigned(e, node)
     with e.suite(f"for {attempt} in range(1, {last} + 1)"):
         e.line(POLL)
         e.line(f"{signal} = 0")
@@ -375,7 +390,9 @@ def yield_(e: Emitter, node: ast.Yield | ast.Emit) -> None:
 
 def guard(e: Emitter, node: ast.Guard) -> None:
     with e.suite(f"if not {condition(e, node.cond)}"):
-        e.block(node.otherwise, DISCARD)
+        e.block(node.otherwise, DISCARD, (node.cond, False))
+    if leaves(node.otherwise):
+        assume(e, node.cond, True)
 
 
 def require(e: Emitter, node: ast.Require) -> None:

@@ -239,7 +239,7 @@ class Body:
         declared = isinstance(node, ast.FnDecl) and not node.gen and not scope.yields
         if not declared:
             self.results = None
-        elif not _leaves(node.body):  # type: ignore[attr-defined]
+        elif not leaves(node.body):  # type: ignore[attr-defined]
             self.results.append(None)
         rest = any(param.rest for param in params)
         self.may_have_version = declared and bool(params) and gains and not nests and not rest
@@ -391,10 +391,10 @@ def is_dict(kind: Kind | None) -> bool:
     return kind == "dict" or (isinstance(kind, Record) and not kind.struct)
 
 
-def _leaves(node: ast.Node | None) -> bool:
-    """Return True if nothing runs after ``node``: it returns or throws on every way."""
+def leaves(node: ast.Node | None) -> bool:
+    """Return True if what follows ``node`` in its block doesn't run after it."""
     if isinstance(node, ast.Block):
-        return bool(node.statements) and _leaves(node.statements[-1])
+        return bool(node.statements) and leaves(node.statements[-1])
     if isinstance(node, ast.If):
-        return _leaves(node.then) and _leaves(node.otherwise)
-    return isinstance(node, ast.Return | ast.Throw)
+        return leaves(node.then) and leaves(node.otherwise)
+    return isinstance(node, ast.Return | ast.Throw | ast.Break | ast.Continue)

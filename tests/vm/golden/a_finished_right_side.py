@@ -2,8 +2,8 @@ def make1():
  def f1(d, g_2=None):
   if d > 512: overflow()
   if signal.pending: poll()
-  e = d + 1
   x_3 = 1
+  e = d + 1
   if (
 (t2 := g_2.call)(e) if type(g_2) is Fn and g_2.arity == 0 else call_named(g_2, 'g', e, (), ())):
    try:

@@ -4,10 +4,9 @@ def main(d):
   if signal.pending: poll()
   sum_1 = (sum_1 + (i_2 * 2)) - 1
   if sum_1 > 1073741823 or sum_1 < -1073741823: sum_1 = wrap(sum_1)
- t1 = (sum_1 // 3 if sum_1 >= 0 else (
+ t2 = ((sum_1 // 3 if sum_1 >= 0 else (
 div(sum_1, 3))) + (sum_1 % 3 if sum_1 >= 0 else (
-mod(sum_1, 3)))
- if t1 > 1073741823 or t1 < -1073741823: t1 = wrap(t1)
+mod(sum_1, 3))))
  (
-b_println_(vm, (t1 if type(t1) is str else display(t1))))
+b_println_(vm, (t2 if type(t2) is str else display(t2))))
  return None

@@ -36,11 +36,11 @@ def make1():
  def f1(d):
   if d > 512: overflow()
   if signal.pending: poll()
-  e = d + 1
   box5 = [UNSET]
   even_4 = Fn(None, ('n',), make2(box5))
   odd_5 = Fn(None, ('n',), make3(even_4))
   box5[0] = odd_5
+  e = d + 1
   return (
 tail_named(even_4, 'even', e, (4,), ()))
  return f1

@@ -2,9 +2,9 @@ def make1(down_7):
  def f1(d, n_6=None):
   if d > 512: overflow()
   if signal.pending: poll()
-  e = d + 1
   if (n_6 <= 0 if type(n_6) is int else le(n_6, 0)):
    return 0
+  e = d + 1
   if type(n_6) is int:
    t1 = n_6 - 1
    if t1 < -1073741823: t1 = wrap(t1)
@@ -12,7 +12,7 @@ def make1(down_7):
 sub(n_6, 1))
   t3 = 1 + (
 (t2 := down_7.call)(e, t1))
-  if t3 > 1073741823 or t3 < -1073741823: t3 = wrap(t3)
+  if t3 > 1073741823: t3 = wrap(t3)
   return t3
  return f1
 def make2(odd_9):
@@ -82,31 +82,9 @@ def make5():
  def f5(d, p_12=None):
   if d > 512: overflow()
   if signal.pending: poll()
-  try:
-   t1 = p_12['x']
-  except (KeyError, TypeError):
-   t1 = (
-get_prop(p_12, 'x'))
-  try:
-   t2 = p_12['x']
-  except (KeyError, TypeError):
-   t2 = (
-get_prop(p_12, 'x'))
-  t3 = t1 * t2
-  if t3 > 1073741823 or t3 < -1073741823: t3 = wrap(t3)
-  try:
-   t4 = p_12['y']
-  except (KeyError, TypeError):
-   t4 = (
-get_prop(p_12, 'y'))
-  try:
-   t5 = p_12['y']
-  except (KeyError, TypeError):
-   t5 = (
-get_prop(p_12, 'y'))
-  t6 = t3 + (t4 * t5)
-  if t6 > 1073741823 or t6 < -1073741823: t6 = wrap(t6)
-  return t6
+  t1 = (p_12['x'] * p_12['x']) + (p_12['y'] * p_12['y'])
+  if t1 > 1073741823 or t1 < -1073741823: t1 = wrap(t1)
+  return t1
  return f5
 def main(d):
  e = d + 1

@@ -6,7 +6,6 @@ def make1():
   while ((i_3 < 10) and xs_2):
    if signal.pending: poll()
    i_3 = i_3 + 1
-   if i_3 > 1073741823: i_3 = wrap(i_3)
    if (i_3 == 5):
     continue
    for x_4 in (

@@ -7,8 +7,8 @@ import pytest
 from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
 from harnpy.syntax.parser import parse
-from harnpy.vm.resolve.names import Resolver
 from harnpy.vm.resolve.kinds import Kinds, join
+from harnpy.vm.resolve.names import Resolver
 
 
 def kind_of_last(source: str) -> str:
