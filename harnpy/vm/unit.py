@@ -142,6 +142,7 @@ def _namespace(
         space.update(_method_tables(unit, impls))
     if linker:
         space.update(linker.helpers())
+    space["impls"] = impls
     space["implement"] = lambda struct, name, fn: impls.setdefault(struct, {}).update({name: fn})
     space["call_method"] = _spread_method_call(vm, impls)
     return space

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 #: What every unit has: the Vm, the unit itself, the table of variables that functions share …
-GIVEN = frozenset("vm UNIT m getrefcount implement call_method".split())
+GIVEN = frozenset("vm UNIT m getrefcount impls implement call_method".split())
 #: … what its imports need (`harnpy.vm.modules`) …
 OF_IMPORTS = frozenset("bound bring bring_again publish pass_on".split())
 #: … and what stands for functions that Python cannot express (`harnpy.vm.walk.program`).

@@ -227,6 +227,12 @@ def method_call(e: Emitter, node: ast.MethodCall, into: Operand | None) -> Text:
         args = [e.settle(text) for text in args]
     table = e.unit.method_table(node.name, len(args))
     text = f"{table}[type({target})]({joined(['vm', target, *args])})"
+    if node.name == "contains" and len(args) == 1 and not node.optional:
+        args = [e.settle(args[0])]
+        text = f"{table}[type({target})]({joined(['vm', target, *args])})"
+        text = in_list(e, node.object, target, node.args[0], args[0], e.mark(node, text))
+    if e.kind(node.object) == "any" and node.name in e.unit.impl_methods and not node.optional:
+        return impl_call(e, node, target, args, table, text)
     if e.kind(node.object) == "any":
         # A method of the program's own counts as a call (02 §9.4).
         own = f"{table}.own({joined(['vm', e.depth(), target, *args])})"
@@ -236,6 +242,45 @@ def method_call(e: Emitter, node: ast.MethodCall, into: Operand | None) -> Text:
         text = f"({own} if type({target}) is Struct else {text})"
     text = e.mark(node, text)
     return f"(None if {target} is None else {text})" if node.optional else text
+
+
+def in_list(e: Emitter, container: ast.Node, target: Text, item: ast.Node, x: Text, slow: str) -> str:
+    """Whether a list has an item, by Python's `in` where that is Harn's: for strings and most ints.
+
+    (x_2 in xs_1 if type(xs_1) is list and 1 < x_2 < 1073741824 and not signal.pending else …)
+    """
+    if e.kind(item) not in ("int", "str"):
+        return slow
+    tests = [] if e.kind(container) == "list" else [f"type({target}) is list"]
+    if e.kind(item) == "int":
+        # To Python 1 is True, and 0 is False.
+        tests.append(f"1 < {x} < 1073741824")
+    tests.append("not signal.pending")
+    return f"({x} in {target} if {' and '.join(tests)} else {slow})"
+
+
+def impl_call(
+    e: Emitter, node: ast.MethodCall, target: Text, args: list[Text], table: str, other: str
+) -> Operand:
+    """A call of what may be a method of an `impl` of this file. ``p.norm()``:
+
+    if type(p_1) is Struct:
+     try: t1 = impls[p_1.type]['norm']
+     except KeyError: t1 = None
+     t3 = (t2 := t1.call)(e, p_1) if t1 is not None and t1.arity == 1 else m_norm_0_.own(vm, e, p_1)
+    else: t3 = m_norm_0_[type(p_1)](vm, p_1)
+    """
+    args = [e.settle(text) for text in args]
+    method, call, slot = e.temp(), e.temp(), e.temp()
+    own = f"{table}.own({joined(['vm', e.depth(), target, *args])})"
+    fits = f"{method} is not None and {method}.arity == {len(args) + 1}"
+    straight = f"({call} := {method}.call)({joined([e.depth(), target, *args])})"
+    e.line(f"if type({target}) is Struct:")
+    e.line(f" try: {method} = impls[{target}.type][{node.name!r}]")
+    e.line(f" except KeyError: {method} = None")
+    e.line(f" {slot} = " + e.mark(node, f"{straight} if {fits} else {own}"))
+    e.line(f"else: {slot} = " + e.mark(node, other))
+    return slot
 
 
 def namespaced(e: Emitter, node: ast.MethodCall) -> str | None:

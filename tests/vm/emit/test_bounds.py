@@ -20,7 +20,7 @@ REDUCED = {
     "guard n > 0 else { return 0 }\nreturn n - 1": 0,
     "var i = 0\nwhile i < n { i = i + 1 }\nreturn i": 0,
     "var i = 0\nwhile i <= n { i = i + 1 }\nreturn i": 1,
-    "var i = 0\nwhile i < n { i = i * 1\ni = i + 1 }\nreturn i": 1,
+    "var i = 0\nwhile i < n { i = i * 2\ni = i + 1 }\nreturn i": 2,
     "var i = 0\nwhile i < n { for j in 0 to 9 { i = i + 1 } }\nreturn i": 1,
     "var i = 0\nwhile i < n { if n > 9 { i = 9 }\ni = i + 1 }\nreturn i": 1,
     "var s = 0\nfor i in 0 to 9 { s = i * i + 1 }\nreturn s": 0,
