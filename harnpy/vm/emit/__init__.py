@@ -40,7 +40,7 @@ POLL = "if signal.pending: poll()"
 OWN_SLOTS = frozenset("d e defers".split())
 #: … and numbered ones: temporaries, flags of variables that alone hold their value, boxes of names that are
 #: bound late, deferred blocks, functions.
-NUMBERED_SLOTS = ("t", "sole", "box", "deferred", "f", "make")
+NUMBERED_SLOTS = ("t", "sole", "int", "box", "deferred", "f", "make")
 
 #: Python's own, where it means what Harn means or tells types apart.
 OF_PYTHON = frozenset(
@@ -194,6 +194,11 @@ def constant(value: object) -> Operand:
 def reading(variable: Variable) -> Operand:
     """Return what reads a variable of the program, and may be assigned."""
     return Operand(variable.python, ENTRY if variable.in_table else SLOT)
+
+
+def type_of(text: Text) -> str:
+    """The Python type of a value at hand. To read it off a variable takes two thirds of a call of `type`."""
+    return f"type({text})" if isinstance(text, Operand) and text.kind == CONSTANT else f"{text}.__class__"
 
 
 def at_hand(text: Text) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.declare import conversion, converts, most_arguments, needs_value
-from harnpy.vm.emit import Operand, joined, tuple_text
+from harnpy.vm.emit import Operand, joined, tuple_text, type_of
 from harnpy.vm.emit.expressions import enum_reference, list_text, read, sequence
 from harnpy.vm.emit.source_map import is_marked
 from harnpy.vm.resolve.names import TASK_CALLS, tail_target
@@ -109,7 +109,7 @@ def struct_call(struct: ast.StructDecl, args: list[Text]) -> str:
 def value_call(e: Emitter, ref: Reference, args: list[Text]) -> str:
     """A call of a variable: at once when it holds a function of this arity. ``g(x)``:
 
-        (t1 := g_1.call)(e, x_2) if type(g_1) is Fn and g_1.arity == 1
+        (t1 := g_1.call)(e, x_2) if g_1.__class__ is Fn and g_1.arity == 1
             else call_named(g_1, 'g', e, (x_2,), ())
 
     The callee gets a name because CPython 3.11 reads a slot faster than it calls a method found in one.
@@ -120,7 +120,7 @@ def value_call(e: Emitter, ref: Reference, args: list[Text]) -> str:
     settled = [e.settle(text) for text in args]
     plain = joined([depth, *settled])
     slow = f"call_named({target}, {ref.name!r}, {depth}, {tuple_text(settled)}, {fallback(e, ref)})"
-    test = f"type({target}) is Fn and {target}.arity == {len(args)}"
+    test = f"{type_of(target)} is Fn and {target}.arity == {len(args)}"
     return f"({callee} := {target}.call)({plain}) if {test} else {slow}"
 
 
@@ -204,7 +204,7 @@ def length(e: Emitter, node: ast.Node, arg: ast.Node, text: Text) -> str:
         return f"len({text})"
     atom = e.settle(text)
     slow = e.mark(node, f"{e.unit.builtin_function('len')}(vm, {atom})")
-    return f"(len({atom}) if type({atom}) is list or type({atom}) is str else {slow})"
+    return f"(len({atom}) if {type_of(atom)} is list or {type_of(atom)} is str else {slow})"
 
 
 # --- methods ----------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def method_call(e: Emitter, node: ast.MethodCall, into: Operand | None) -> Text:
         if any(is_marked(str(arg)) for arg in args):
             # The first branch ends on the line of an argument.
             text = e.mark(node, text)
-        text = f"({own} if type({target}) is Struct else {text})"
+        text = f"({own} if {type_of(target)} is Struct else {text})"
     text = e.mark(node, text)
     return f"(None if {target} is None else {text})" if node.optional else text
 
@@ -247,11 +247,11 @@ def method_call(e: Emitter, node: ast.MethodCall, into: Operand | None) -> Text:
 def in_list(e: Emitter, container: ast.Node, target: Text, item: ast.Node, x: Text, slow: str) -> str:
     """Whether a list has an item, by Python's `in` where that is Harn's: for strings and most ints.
 
-    (x_2 in xs_1 if type(xs_1) is list and 1 < x_2 < 1073741824 and not signal.pending else …)
+    (x_2 in xs_1 if xs_1.__class__ is list and 1 < x_2 < 1073741824 and not signal.pending else …)
     """
     if e.kind(item) not in ("int", "str"):
         return slow
-    tests = [] if e.kind(container) == "list" else [f"type({target}) is list"]
+    tests = [] if e.kind(container) == "list" else [f"{type_of(target)} is list"]
     if e.kind(item) == "int":
         # To Python 1 is True, and 0 is False.
         tests.append(f"1 < {x} < 1073741824")
@@ -264,7 +264,7 @@ def impl_call(
 ) -> Operand:
     """A call of what may be a method of an `impl` of this file. ``p.norm()``:
 
-    if type(p_1) is Struct:
+    if p_1.__class__ is Struct:
      try: t1 = impls[p_1.type]['norm']
      except KeyError: t1 = None
      t3 = (t2 := t1.call)(e, p_1) if t1 is not None and t1.arity == 1 else m_norm_0_.own(vm, e, p_1)
@@ -275,7 +275,7 @@ def impl_call(
     own = f"{table}.own({joined(['vm', e.depth(), target, *args])})"
     fits = f"{method} is not None and {method}.arity == {len(args) + 1}"
     straight = f"({call} := {method}.call)({joined([e.depth(), target, *args])})"
-    e.line(f"if type({target}) is Struct:")
+    e.line(f"if {type_of(target)} is Struct:")
     e.line(f" try: {method} = impls[{target}.type][{node.name!r}]")
     e.line(f" except KeyError: {method} = None")
     e.line(f" {slot} = " + e.mark(node, f"{straight} if {fits} else {own}"))

@@ -8,14 +8,14 @@ take a *destination*: a slot, `RETURN` or `DISCARD`.
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit import ENTRY, NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading
+from harnpy.vm.emit import ENTRY, NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading, type_of
 from harnpy.vm.emit.bounds import Known, assume
 from harnpy.vm.emit.source_map import Line, mark
 from harnpy.vm.resolve.tree import signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
     from harnpy.vm.emit import Text
@@ -134,9 +134,9 @@ def part_of(refs: dict[int, Reference], node: ast.Node) -> str:
 
 #: Tests for the kinds of values that are updated in place.
 TYPE_TESTS = {
-    "list": "type({0}) is list",
-    "dict": "type({0}) is dict",
-    "fields": "(type({0}) is dict or type({0}) is Struct)",
+    "list": "{0}.__class__ is list",
+    "dict": "{0}.__class__ is dict",
+    "fields": "({0}.__class__ is dict or {0}.__class__ is Struct)",
 }
 
 
@@ -218,6 +218,9 @@ class Emitter:
         self.known = Known()
         self.alone: dict[Variable, Alone] = {}
         """The variables that the loops around the current place only update (`updates`)."""
+        self.int_flags: dict[str, Operand] = {}
+        """The slots of variables that loops around the current place add to, with the flags that hold whether
+        they are ints."""
         self.declared = {variable.python for variable in (*function.params, *function.captures.values())}
         """The slots of variables that have been declared so far."""
 
@@ -284,6 +287,18 @@ class Emitter:
             del self.alone[variable]
 
     @around
+    def summing(self, variables: Iterable[Variable]) -> Iterator[None]:
+        """Around a loop that assigns ``variables`` nothing but sums with themselves."""
+        added = [v.python for v in variables if v.python not in self.int_flags]
+        for slot in added:
+            flag = Operand(f"int{self.number_temp()}", TEMP)
+            self.line(f"{flag} = {slot}.__class__ is int")
+            self.int_flags[slot] = flag
+        yield
+        for slot in added:
+            del self.int_flags[slot]
+
+    @around
     def under_deadline(self, token: Operand) -> Iterator[None]:
         self.deadlines.append(token)
         yield
@@ -309,15 +324,15 @@ class Emitter:
     def nested_function(self) -> Iterator[tuple[list[Line], set[Operand]]]:
         """In a Python function of its own; gives its lines and the slots outside that it assigns."""
         outside = self.lines, self.own, self.outer, self.loops, self.generator
-        around = self.leftovers, self.known
+        around = self.leftovers, self.known, self.int_flags
         self.lines, self.own, self.outer, self.loops, self.generator = [], set(), set(), [], False
         # It runs later, when variables have other values.
-        self.leftovers, self.known = Leftovers(), Known()
+        self.leftovers, self.known, self.int_flags = Leftovers(), Known(), {}
         self.indent += 1
         yield self.lines, self.outer
         self.indent -= 1
         self.lines, self.own, self.outer, self.loops, self.generator = outside
-        self.leftovers, self.known = around
+        self.leftovers, self.known, self.int_flags = around
 
     def number_temp(self) -> int:
         self.temps += 1
@@ -329,7 +344,17 @@ class Emitter:
     def assign(self, target: Operand, text: Text) -> None:
         if text != target:
             self.line(f"{target} = {text}")
+            self.changed(target)
         self.assigned(target)
+
+    def changed(self, slot: Operand) -> None:
+        """After an assignment of any value: look whether it is an int, if there is a flag for that."""
+        if flag := self.int_flags.get(slot.text):
+            self.line(f"{flag} = {type_of(slot)} is int")
+
+    def is_int(self, slot: Text) -> str:
+        """The test whether a value at hand is an int."""
+        return str(self.int_flags.get(str(slot)) or f"{type_of(slot)} is int")
 
     def assigned(self, target: Operand) -> None:
         """Note the assignment, so that a nested Python function declares the slot nonlocal."""

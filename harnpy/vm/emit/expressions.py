@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.syntax.names import enum_variant
-from harnpy.vm.emit import CONSTANT, NIL, Operand, constant, joined, reading
+from harnpy.vm.emit import CONSTANT, NIL, Operand, constant, joined, reading, type_of
 from harnpy.vm.emit.bounds import LEAST, MOST, bounds, unreduced
 from harnpy.vm.resolve.kinds import WRAPPING, Record
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harnpy.vm.emit import Text
     from harnpy.vm.emit.emitter import Emitter
     from harnpy.vm.emit.source_map import Line
-    from harnpy.vm.resolve import Reference
+    from harnpy.vm.resolve import Reference, Variable
 
     #: A value's text, and the lines that must come before it.
     Choice = tuple[Text, list[Line]]
@@ -46,7 +46,7 @@ def interpolation(e: Emitter, node: ast.Interp, into: Operand | None) -> Text:
         elif e.kind(part) in ("int", "str"):
             pieces.append(f"{{{atom}}}")
         else:
-            test = f"type({atom}) is str or type({atom}) is int"
+            test = f"{type_of(atom)} is str or {type_of(atom)} is int"
             pieces.append("{" + f"{atom} if {test} else display({atom})" + "}")
     return 'f"' + "".join(pieces) + '"'
 
@@ -144,7 +144,7 @@ def member(e: Emitter, node: ast.Member, into: Operand | None) -> Text:
 
     ``p?.x``, and what other values have too, like ``xs.count``, fails too often for that:
 
-        (p_1.get('x') if type(p_1) is dict else get_prop_optional(p_1, 'x'))
+        (p_1.get('x') if p_1.__class__ is dict else get_prop_optional(p_1, 'x'))
     """
     if variant := enum_reference(e, node):
         return f"EnumValue({variant[0]!r}, {variant[1]!r})"
@@ -153,14 +153,14 @@ def member(e: Emitter, node: ast.Member, into: Operand | None) -> Text:
     if node.optional:
         atom = e.slot(node.object)
         slow = f"get_prop_optional({atom}, {node.name!r})"
-        return f"({atom}.get({node.name!r}) if type({atom}) is dict else {slow})"
+        return f"({atom}.get({node.name!r}) if {type_of(atom)} is dict else {slow})"
     names, root = path(node)
     if len(names) > 1 and root is not node.object:
         return long_path(e, node, root, names, into)
     atom = e.slot(node.object)
     slow = e.mark(node, f"get_prop({atom}, {node.name!r})")
     if node.name in COMPUTED:
-        return f"({atom}.get({node.name!r}) if type({atom}) is dict else {slow})"
+        return f"({atom}.get({node.name!r}) if {type_of(atom)} is dict else {slow})"
     slot = into or e.temp()
     if slot == atom:
         slot = e.temp()
@@ -224,9 +224,10 @@ def enum_reference(e: Emitter, node: ast.Node) -> tuple[str, str] | None:
 def index(e: Emitter, node: ast.Index, into: Operand | None) -> Text:
     """An element; out of range it is nil. ``xs[i]``:
 
-    if type(xs_1) is list and type(i_2) is int:
+    if xs_1.__class__ is list and i_2.__class__ is int:
      try: t1 = xs_1[i_2]
      except IndexError: t1 = None
+    elif xs_1.__class__ is dict and i_2.__class__ is str: t1 = xs_1.get(i_2)
     else: t1 = index(xs_1, i_2)
     """
     target, key = e.atoms([node.object, node.index])
@@ -235,17 +236,24 @@ def index(e: Emitter, node: ast.Index, into: Operand | None) -> Text:
     slow = e.mark(node, f"index({target}, {key})")
     if node.optional:
         return f"(None if {target} is None else {slow})"
-    if isinstance(node.index, ast.Str):
-        return f"({target}.get({key}) if type({target}) is dict else {slow})"
-    kind = e.kind(node.index)
-    if kind not in ("int", "any"):
+    of, kind = e.kind(node.object), e.kind(node.index)
+    if kind == "str":
+        return f"({target}.get({key}) if {type_of(target)} is dict else {slow})"
+    if kind not in ("int", "any") or of not in ("list", "dict", "any"):
         return slow
     slot = into if into and into not in (target, key) else e.temp()
-    is_int = "" if kind == "int" else f" and type({key}) is int"
-    e.line(f"if type({target}) is list{is_int}:")
-    e.line(f" try: {slot} = {target}[{key}]")
-    e.line(f" except IndexError: {slot} = None")
-    e.line(f"else: {slot} = {slow}")
+    word = "if"
+    if of != "dict":
+        tests = [f"{type_of(target)} is list"] if of == "any" or kind == "any" else []
+        tests += [e.is_int(key)] if kind == "any" else []
+        e.line(f"if {' and '.join(tests) or True}:")
+        e.line(f" try: {slot} = {target}[{key}]")
+        e.line(f" except IndexError: {slot} = None")
+        word = "elif"
+    if of != "list" and kind == "any":
+        e.line(f"{word} {type_of(target)} is dict and {type_of(key)} is str: {slot} = {target}.get({key})")
+        word = "elif"
+    e.line(f"else: {slot} = {slow}" if word == "elif" else f"{slot} = {slow}")
     e.assigned(slot)
     return slot
 
@@ -280,7 +288,7 @@ _MOST_LEAVES = 12
 def wrapping(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
     """A tree of `+ - *`. ``a + b * 2`` of values that may be anything:
 
-    if type(a_1) is int and type(b_2) is int:
+    if a_1.__class__ is int and b_2.__class__ is int:
      t1 = a_1 + (b_2 * 2)
      if t1 > 1073741823 or t1 < -1073741823: t1 = wrap(t1)
     else: t1 = add(a_1, mul(b_2, 2))
@@ -313,12 +321,14 @@ def wrapping(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
         if wrap:
             wrap_line(e, node, slot, "")
     else:
-        guards = " and ".join(f"type({a}) is {test}" for a in dict.fromkeys(unknown))
-        e.line(f"if {guards}:")
+        ask = e.is_int if wrap else lambda a: f"{type_of(a)} is {test}"
+        e.line(f"if {' and '.join(ask(a) for a in dict.fromkeys(unknown))}:")
         e.line(f" {slot} = {fast}")
         if wrap:
             wrap_line(e, node, slot, " ")
-        e.line(f"else: {slot} = {slow}")
+        with e.suite("else"):
+            e.line(f"{slot} = {slow}")
+            e.changed(slot)
     e.assigned(slot)
     return slot
 
@@ -369,11 +379,35 @@ def fuses(e: Emitter, parent: ast.Binary, side: ast.Node) -> bool:
     """Return True if ``side`` may be computed together with its parent.
 
     Not when the tree grows too large, and a left side not when evaluating the right one could have
-    effects that an error of the left must prevent.
+    effects, or an error, that an error of the left must prevent.
     """
     if leaf_count(side) >= _MOST_LEAVES:
         return False
-    return side is parent.right or all_simple(e, parent.right)
+    return side is parent.right or all_simple(e, parent.right) or reads_again(e, side, parent.right)
+
+
+def reads_again(e: Emitter, side: ast.Node, right: ast.Node) -> bool:
+    """Return True if ``right`` reads a property of a variable of which ``side`` has read one.
+
+    What has one property refuses no other; that of the names in `COMPUTED` isn't said.
+    """
+    variable, waiting = property_of(e, right), [side]
+    while variable and waiting:
+        node = waiting.pop()
+        if is_ring(node):
+            waiting += [node.left, node.right]  # type: ignore[attr-defined]
+        elif property_of(e, node) is variable:
+            return True
+    return False
+
+
+def property_of(e: Emitter, node: ast.Node) -> Variable | None:
+    """The variable of which ``node`` reads a property."""
+    if not isinstance(node, ast.Member) or node.optional or node.name in COMPUTED:
+        return None
+    ref = e.refs.get(id(node.object)) if isinstance(node.object, ast.Name) else None
+    variable = ref.variable if ref and ref.kind == "local" else None
+    return None if variable is None or variable.in_table or variable.in_box else variable
 
 
 def leaf_count(node: ast.Node) -> int:
@@ -546,7 +580,7 @@ def binary(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
 def division(e: Emitter, node: ast.Binary) -> str:
     """``a / b`` and ``a % b``, which Python does alike where neither is negative:
 
-    (a_1 // b_2 if type(a_1) is int and a_1 >= 0 and type(b_2) is int and b_2 > 0 else div(a_1, b_2))
+    (a_1 // b_2 if a_1.__class__ is int and a_1 >= 0 and b_2.__class__ is int and b_2 > 0 else div(a_1, b_2))
     """
     left, right = e.atoms([node.left, node.right])
     slow = e.mark(node, f"{SLOW[node.op]}({left}, {right})")
@@ -556,7 +590,7 @@ def division(e: Emitter, node: ast.Binary) -> str:
         if kind not in ("int", "any") or (isinstance(operand, ast.Int) and operand.value == 0):
             return slow
         if kind == "any":
-            guards.append(f"type({atom}) is int")
+            guards.append(e.is_int(atom))
         if kind == "any" or bounds(e, operand)[0] < (least == "> 0"):
             guards.append(f"{atom} {least}")
     operator = "//" if node.op == "/" else "%"
@@ -570,7 +604,7 @@ def comparison(e: Emitter, node: ast.Binary) -> str:
         left, right = e.operands([node.left, node.right])
         return f"({left} {node.op} {right})"
     left, right = e.atoms([node.left, node.right])
-    guards = [f"type({a}) is int" for a, k in zip((left, right), kinds, strict=True) if k != "int"]
+    guards = [e.is_int(a) for a, k in zip((left, right), kinds, strict=True) if k != "int"]
     slow = f"{SLOW[node.op]}({left}, {right})"
     return f"({left} {node.op} {right} if {' and '.join(guards)} else {slow})"
 
@@ -591,8 +625,8 @@ def equality(e: Emitter, node: ast.Binary) -> str:
     slow = f"{SLOW[op]}({left}, {right})"
     if "int" in kinds:
         unsure = left if kinds[1] == "int" else right
-        return f"({left} {op} {right} if type({unsure}) is int else {slow})"
-    return f"({left} {op} {right} if type({left}) is int and type({right}) is int else {slow})"
+        return f"({left} {op} {right} if {e.is_int(unsure)} else {slow})"
+    return f"({left} {op} {right} if {e.is_int(left)} and {e.is_int(right)} else {slow})"
 
 
 def unary(e: Emitter, node: ast.Unary, into: Operand | None) -> Text:

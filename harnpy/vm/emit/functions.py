@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 _QUICK = {
-    "int": "type({0}) is not int and type({0}) is not float",
-    "float": "type({0}) is not int and type({0}) is not float",
-    "string": "type({0}) is not str",
-    "bool": "type({0}) is not bool",
-    "list": "type({0}) is not list",
-    "closure": "type({0}) is not Fn",
+    "int": "{0}.__class__ is not int and {0}.__class__ is not float",
+    "float": "{0}.__class__ is not int and {0}.__class__ is not float",
+    "string": "{0}.__class__ is not str",
+    "bool": "{0}.__class__ is not bool",
+    "list": "{0}.__class__ is not list",
+    "closure": "{0}.__class__ is not Fn",
 }
 
 

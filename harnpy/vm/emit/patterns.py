@@ -5,7 +5,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
 from harnpy.syntax.names import enum_variant, is_computed
-from harnpy.vm.emit import constant, reading
+from harnpy.vm.emit import constant, reading, type_of
 from harnpy.vm.emit.bounds import bounds
 from harnpy.vm.emit.emitter import DISCARD
 from harnpy.vm.emit.expressions import SLOW, condition
@@ -241,7 +241,7 @@ def match(e: Emitter, node: ast.Match, dest: Destination) -> None:
 
     t1 = v_1
     t2 = False
-    if type(t1) is dict:
+    if t1.__class__ is dict:
      n_3 = t1.get('k')
      if n_3 > 1:
       t2 = True
@@ -343,15 +343,15 @@ def shape(e: Emitter, pattern: ast.Node, value: Operand) -> tuple[str | None, It
     if isinstance(pattern, ast.Dict):
         entries = [entry for entry in pattern.entries if isinstance(entry, ast.DictEntry)]
         parts = ((entry.value, f"{value}.get({key_text(entry)!a})") for entry in entries)
-        return f"type({value}) is dict", parts
+        return f"{type_of(value)} is dict", parts
     if isinstance(pattern, ast.List):
         size = f"len({value}) >= {len(pattern.items)}"
-        return f"type({value}) is list and {size}", (
+        return f"{type_of(value)} is list and {size}", (
             (p, f"{value}[{i}]") for i, p in enumerate(pattern.items)
         )
     if variant := enum_variant(pattern, e.unit.resolution.enums):
         enum, name = variant
-        kind = f"type({value}) is EnumValue and {value}.variant == {name!r} and {value}.enum == {enum!r}"
+        kind = f"{type_of(value)} is EnumValue and {value}.variant == {name!r} and {value}.enum == {enum!r}"
         args = pattern.args if isinstance(pattern, ast.MethodCall) else ()
         return kind, ((arg, f"field({value}, {i})") for i, arg in enumerate(args))
     return None, iter(())

@@ -8,13 +8,13 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
 from harnpy.syntax.names import pack_names
-from harnpy.vm.emit import NIL, POLL, Operand, joined, reading
+from harnpy.vm.emit import NIL, POLL, Operand, joined, reading, type_of
 from harnpy.vm.emit.bounds import assume, bounds, forget_assigned
 from harnpy.vm.emit.calls import tail_call
 from harnpy.vm.emit.emitter import DISCARD, RETURN, parameters_text
 from harnpy.vm.emit.expressions import condition, deciding
 from harnpy.vm.emit.patterns import bind
-from harnpy.vm.emit.updates import updated_alone
+from harnpy.vm.emit.updates import sums, updated_alone
 from harnpy.vm.resolve.kinds import leaves
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def while_(e: Emitter, node: ast.While) -> None:
     forget_assigned(e, node)
-    with e.leftovers.loop(), e.updating(updated_alone(e, node)):
+    with e.leftovers.loop(), e.updating(updated_alone(e, node)), e.summing(sums(e, node)):
         while_loop(e, node)
 
 
@@ -58,7 +58,7 @@ def _may_leave(cond: ast.Node) -> bool:
 
 def for_(e: Emitter, node: ast.For) -> None:
     forget_assigned(e, node)
-    with e.leftovers.loop(), e.updating(updated_alone(e, node)):
+    with e.leftovers.loop(), e.updating(updated_alone(e, node)), e.summing(sums(e, node)):
         for_loop(e, node)
 
 
@@ -202,7 +202,7 @@ def guarded(e: Emitter, node: ast.Try, dest: Destination) -> None:
     with e.suite(f"except FAILURES as {error}"):
         e.line(f"{value} = caught({error})")
         if isinstance(catch.type, ast.TypeName) and not catch.type.args:
-            e.line(f"if type({value}) is not EnumValue or {value}.enum != {catch.type.name!r}: raise")
+            e.line(f"if {type_of(value)} is not EnumValue or {value}.enum != {catch.type.name!r}: raise")
         variable = e.unit.resolution.variables.get((id(catch), catch.name or ""))
         e.open_scope(catch)
         if variable:
@@ -239,14 +239,14 @@ def try_star(e: Emitter, node: ast.TryStar, into: Operand | None) -> Text:
 def propagate(e: Emitter, node: ast.Propagate, into: Operand | None) -> Text:
     """``value?``: an `Err` leaves the function at once (02 §19.5).
 
-    if type(t1) is not EnumValue or t1.enum != 'Result': bad_propagation(t1)
+    if t1.__class__ is not EnumValue or t1.enum != 'Result': bad_propagation(t1)
     if t1.variant != 'Ok':
      return t1
     t2 = payload(t1)
     """
     atom = e.slot(node.value)
     e.at = node
-    e.line(f"if type({atom}) is not EnumValue or {atom}.enum != 'Result': bad_propagation({atom})")
+    e.line(f"if {type_of(atom)} is not EnumValue or {atom}.enum != 'Result': bad_propagation({atom})")
     with e.suite(f"if {atom}.variant != 'Ok'"):
         e.give(atom)
     slot = e.temp()

@@ -8,7 +8,8 @@ or, below one, a property or an element.
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit import NIL, Operand, reading
+from harnpy.syntax.ast import walk
+from harnpy.vm.emit import NIL, Operand, reading, type_of
 from harnpy.vm.emit.emitter import TYPE_TESTS, release
 from harnpy.vm.emit.expressions import all_simple, mapping, sequence, wrap_line
 from harnpy.vm.emit.source_map import Line
@@ -72,10 +73,10 @@ class Sum(Form):
 
     ``x = x + y`` of values that may be anything:
 
-        if type(x_1) is int and type(y_2) is int: …
-        elif type(x_1) is dict and type(y_2) is dict and getrefcount(x_1) == SOLE: x_1.update(y_2)
-        elif type(x_1) is list and type(y_2) is list and getrefcount(x_1) == SOLE: x_1 += y_2
-        elif type(x_1) is str and type(y_2) is str: x_1 = x_1 + y_2
+        if x_1.__class__ is int and y_2.__class__ is int: …
+        elif x_1.__class__ is dict and y_2.__class__ is dict and getrefcount(x_1) == SOLE: x_1.update(y_2)
+        elif x_1.__class__ is list and y_2.__class__ is list and getrefcount(x_1) == SOLE: x_1 += y_2
+        elif x_1.__class__ is str and y_2.__class__ is str: x_1 = x_1 + y_2
         else: x_1 = add(x_1, y_2)
     """
 
@@ -113,7 +114,7 @@ class Sum(Form):
             target.add_ints(self.chain, atoms[0])
         for kind in self.grows if len(atoms) == 1 else ["str"]:
             unsure = [a for a, node in zip(atoms, self.added, strict=True) if e.kind(node) != kind]
-            test = " and ".join(f"type({a}) is {kind}" for a in (x, *unsure))
+            test = " and ".join(f"{type_of(a)} is {kind}" for a in (x, *unsure))
             if kind == "str":
                 target.grow(test, str(atoms[0]) if len(atoms) == 1 else f"({' + '.join(map(str, atoms))})")
             elif self.kind:
@@ -154,7 +155,7 @@ def added_one_by_one(e: Emitter, value: ast.Binary, x: Operand, atoms: Sequence[
 class Push(Form):
     """``x = x.push(y)``:
 
-    if type(x_1) is list and getrefcount(x_1) == SOLE: x_1.append(y_2)
+    if x_1.__class__ is list and getrefcount(x_1) == SOLE: x_1.append(y_2)
     else: x_1 = m_push_1_[type(x_1)](vm, x_1, y_2)
     """
 
@@ -164,7 +165,7 @@ class Push(Form):
         return f"{x}.append({atoms[0]})"
 
     def change(self, e: Emitter, target: Target, atoms: Sequence[Operand]) -> None:
-        target.change(f"type({target.value}) is list", self.in_place(target.value, atoms))
+        target.change(f"{type_of(target.value)} is list", self.in_place(target.value, atoms))
         target.otherwise(self.computed(e, target.value, atoms))
 
     def computed(self, e: Emitter, value: Operand, atoms: Sequence[Operand]) -> str:
@@ -181,7 +182,7 @@ class Pop(Form):
         return f"del {x}[-1:]"
 
     def change(self, e: Emitter, target: Target, atoms: Sequence[Operand]) -> None:
-        target.change(f"type({target.value}) is list", self.in_place(target.value, atoms))
+        target.change(f"{type_of(target.value)} is list", self.in_place(target.value, atoms))
         target.otherwise(self.computed(e, target.value, atoms))
 
     def computed(self, e: Emitter, value: Operand, atoms: Sequence[Operand]) -> str:
@@ -192,7 +193,7 @@ class Pop(Form):
 class Cut(Form):
     """``x = x[1:]`` and ``x = x[:-1]``: what is left stays, the rest goes.
 
-    if type(x_1) is list and getrefcount(x_1) == SOLE: del x_1[:1]
+    if x_1.__class__ is list and getrefcount(x_1) == SOLE: del x_1[:1]
     else: x_1 = slice_(x_1, 1, None)
 
     Python moves the items that stay up to the front, all references in one go: as `list.pop(0)` does, a tenth
@@ -213,8 +214,8 @@ class Cut(Form):
 
     def change(self, e: Emitter, target: Target, atoms: Sequence[Operand]) -> None:
         value = target.value
-        is_int = "" if self.by_int else f" and type({atoms[0]}) is int"
-        target.change(f"type({value}) is list{is_int}", self.in_place(value, atoms))
+        is_int = "" if self.by_int else f" and {type_of(atoms[0])} is int"
+        target.change(f"{type_of(value)} is list{is_int}", self.in_place(value, atoms))
         target.otherwise(self.computed(e, value, atoms))
 
     def computed(self, e: Emitter, value: Operand, atoms: Sequence[Operand]) -> str:
@@ -225,8 +226,8 @@ class Cut(Form):
 class Display(Form):
     """``x = [...x, y]`` and ``x = {...x, k: y}``. The former:
 
-    if type(x_1) is not list: spread_list(x_1)
-    if type(x_1) is list and getrefcount(x_1) == SOLE: x_1.append(y_2)
+    if x_1.__class__ is not list: spread_list(x_1)
+    if x_1.__class__ is list and getrefcount(x_1) == SOLE: x_1.append(y_2)
     else: x_1 = [*x_1, y_2]
     """
 
@@ -249,7 +250,7 @@ class Display(Form):
 
     def check(self, e: Emitter, value: Operand) -> None:
         refused = e.mark(self.spread, f"spread_{self.kind}({value})")
-        e.line(f"if type({value}) is not {self.kind}: {refused}")
+        e.line(f"if {type_of(value)} is not {self.kind}: {refused}")
 
     def operands(self, e: Emitter) -> list[Operand]:
         if self.item:
@@ -259,7 +260,7 @@ class Display(Form):
 
     def change(self, e: Emitter, target: Target, atoms: Sequence[Operand]) -> None:
         x = target.value
-        target.change(f"type({x}) is {self.kind}", self.in_place(x, atoms))
+        target.change(f"{type_of(x)} is {self.kind}", self.in_place(x, atoms))
         target.otherwise(self.computed(e, x, atoms))
 
     def computed(self, e: Emitter, value: Operand, atoms: Sequence[Operand]) -> str:
@@ -329,7 +330,7 @@ class Target:
     def add_ints(self, node: ast.Binary, added: Operand) -> None:
         """A branch for ints, to which ``added`` is added."""
         e, value = self.e, self.value
-        with e.suite(f"{self.word} type({value}) is int and type({added}) is int"):
+        with e.suite(f"{self.word} {e.is_int(value)} and {e.is_int(added)}"):
             e.line(f"{value} = {value} + {added}")
             wrap_line(e, node, value, "")
             self.put(value)
@@ -342,6 +343,7 @@ class Target:
         """The last branch, with the new value."""
         with self.e.suite("else") if self.word == "elif" else self.e.here():
             self.e.line(f"{self.value} = {text}")
+            self.e.changed(self.value)
             self.put(self.value)
 
 
@@ -447,6 +449,7 @@ def update_name(e: Emitter, variable: Variable, value: ast.Node) -> bool:
         e.line(f"{read} = None")
         form.change(e, NamedTarget(e, x), atoms)
     e.line(f"else: {x} = {form.computed(e, read, atoms)}")
+    e.changed(x)
     return True
 
 
@@ -462,7 +465,7 @@ def update_part(
 
         t1 = x_1['k']
         t2 = …
-        if type(t1) is list and type(t2) is list and sole_holder(x_1, (('prop', 'k'),), t1): t1 += t2
+        if t1.__class__ is list and t2.__class__ is list and sole_holder(x_1, (('prop', 'k'),), t1): t1 += t2
         else:
          t1 = <t1 and t2 put together>
          x_1['k'] = t1
@@ -568,9 +571,9 @@ def path_text(steps: Sequence[Step]) -> str:
 def store_one(e: Emitter, node: ast.Assign, variable: Variable, step: Step, value: Operand) -> None:
     """``x.k = v`` and ``x[i] = v``. The latter:
 
-    if type(x_1) is list and type(i_2) is int and getrefcount(x_1) == SOLE and 0 <= i_2 < len(x_1):
+    if x_1.__class__ is list and i_2.__class__ is int and getrefcount(x_1) == SOLE and 0 <= i_2 < len(x_1):
      x_1[i_2] = v_3
-    elif type(x_1) is dict and getrefcount(x_1) == SOLE: x_1[i_2 if type(i_2) is str else display(i_2)] = v_3
+    elif x_1.__class__ is dict and getrefcount(x_1) == SOLE: x_1[…] = v_3
     else: x_1 = set_index(x_1, i_2, v_3)
     """
     x, key = reading(variable), step[1]
@@ -596,14 +599,14 @@ def store_one(e: Emitter, node: ast.Assign, variable: Variable, step: Step, valu
 def store_asking(e: Emitter, target: ast.Node, x: Operand, key: Text, value: Operand, copied: str) -> None:
     kind, word, sole = stored_kind(e, target), "if", f"getrefcount({x}) == SOLE"
     if kind not in ("dict", "fields"):
-        is_int = "" if kind == "list" else f"type({key}) is int and "
-        e.line(f"if type({x}) is list and {is_int}{sole} and 0 <= {key} < len({x}):")
+        is_int = "" if kind == "list" else f"{type_of(key)} is int and "
+        e.line(f"if {type_of(x)} is list and {is_int}{sole} and 0 <= {key} < len({x}):")
         e.line(f" {x}[{key}] = {value}")
         word = "elif"
     if kind == "list":
         text: Text = f"display({key})"
     else:
-        text = key if kind else f"{key} if type({key}) is str else display({key})"
+        text = key if kind else f"{key} if {type_of(key)} is str else display({key})"
     test = TYPE_TESTS["fields" if kind == "fields" else "dict"].format(x)
     e.line(f"{word} {test} and {sole}: {x}[{text}] = {value}")
     e.line(f"else: {copied}")
@@ -626,7 +629,7 @@ def stored_kind(e: Emitter, target: ast.Node) -> str:
 #                                                          if sole1: xs_3.append(i_2)
 #                                                          else:
 #                                                           <the update that asks>
-#                                                           sole1 = type(xs_3) is list and …
+#                                                           sole1 = xs_3.__class__ is list and …
 
 
 #: Methods of lists that return a part or a number, never the list or what holds it.
@@ -666,14 +669,44 @@ def updated_alone(e: Emitter, loop: ast.For | ast.While) -> dict[Variable, str]:
     return {
         variable: kinds.pop()
         for variable, kinds in updated.items()
-        if len(kinds) == 1 and variable not in used and may_be_alone(e, variable)
+        if len(kinds) == 1 and not (variable in used or variable in e.alone) and may_be_alone(e, variable)
     }
+
+
+def sums(e: Emitter, loop: ast.For | ast.While) -> list[Variable]:
+    """The variables that ``loop`` only adds to, and the like, of which it isn't known what they hold."""
+    found: dict[Variable, bool] = {}
+    for node in walk(loop):
+        if isinstance(node, ast.Assign):
+            root: ast.Node = node.target
+            while isinstance(root, ast.Member | ast.Index):
+                root = root.object
+            if variable := named(e, root):
+                adds = root is node.target and e.kind(root) == "any" and is_sum(e, node, variable)
+                found[variable] = adds and found.get(variable, True)
+    return [v for v, adds in found.items() if adds and v not in e.alone and may_be_alone(e, v)]
+
+
+def is_sum(e: Emitter, node: ast.Assign, variable: Variable) -> bool:
+    """Return True for ``x += v`` and ``x = x * y + v``, where all may be ints."""
+    waiting, found = [node.value], node.op != "="
+    if not (node.op[:-1] in WRAPPING or (node.op == "=" and isinstance(node.value, ast.Binary))):
+        return False
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Binary) and part.op in WRAPPING:
+            waiting += [part.left, part.right]
+        elif e.kind(part) not in ("any", "int"):
+            return False
+        else:
+            found = found or reads(e, part, variable)
+    return found
 
 
 def may_be_alone(e: Emitter, variable: Variable) -> bool:
     """Return True if nothing but the function being written holds the variable itself."""
     own = variable.python in e.declared and not e.function.defers
-    return own and not (variable.in_table or variable.late or variable in e.alone)
+    return own and not (variable.in_table or variable.late)
 
 
 def named(e: Emitter, node: ast.Node) -> Variable | None:

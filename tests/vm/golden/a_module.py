@@ -8,7 +8,7 @@ def make1(make_7):
 (t2 := make_7.call)(e, x_6))
   if m['seen'] is t1:
    t1 = None
-   if type(m['seen']) is list and getrefcount(m['seen']) == SOLE: m['seen'].append(t3)
+   if m['seen'].__class__ is list and getrefcount(m['seen']) == SOLE: m['seen'].append(t3)
    else:
     m['seen'] = (
 add(m['seen'], [t3]))

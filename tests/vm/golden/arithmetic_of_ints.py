@@ -8,5 +8,5 @@ def main(d):
 div(sum_1, 3))) + (sum_1 % 3 if sum_1 >= 0 else (
 mod(sum_1, 3))))
  (
-b_println_(vm, (t2 if type(t2) is str else display(t2))))
+b_println_(vm, (t2 if t2.__class__ is str else display(t2))))
  return None

@@ -2,13 +2,14 @@ def make1(down_7):
  def f1(d, n_6=None):
   if d > 512: overflow()
   if signal.pending: poll()
-  if (n_6 <= 0 if type(n_6) is int else le(n_6, 0)):
+  if (n_6 <= 0 if n_6.__class__ is int else le(n_6, 0)):
    return 0
   e = d + 1
-  if type(n_6) is int:
+  if n_6.__class__ is int:
    t1 = n_6 - 1
    if t1 < -1073741823: t1 = wrap(t1)
-  else: t1 = (
+  else:
+   t1 = (
 sub(n_6, 1))
   t3 = 1 + (
 (t2 := down_7.call)(e, t1))
@@ -19,8 +20,8 @@ def make2(odd_9):
  def f2(d, n_8=None):
   if d > 512: overflow()
   if signal.pending: poll()
-  if type(n_8) is not int and type(n_8) is not float: check_parameter('n', n_8, ('scalar', 'int'))
-  if (n_8 == 0 if type(n_8) is int else eq(n_8, 0)):
+  if n_8.__class__ is not int and n_8.__class__ is not float: check_parameter('n', n_8, ('scalar', 'int'))
+  if (n_8 == 0 if n_8.__class__ is int else eq(n_8, 0)):
    return True
   t1 = n_8 - 1
   if t1 < -1073741823: t1 = wrap(t1)
@@ -32,8 +33,8 @@ def make3(even_11):
  def f3(d, n_10=None):
   if d > 512: overflow()
   if signal.pending: poll()
-  if type(n_10) is not int and type(n_10) is not float: check_parameter('n', n_10, ('scalar', 'int'))
-  if (n_10 == 0 if type(n_10) is int else eq(n_10, 0)):
+  if n_10.__class__ is not int and n_10.__class__ is not float: check_parameter('n', n_10, ('scalar', 'int'))
+  if (n_10 == 0 if n_10.__class__ is int else eq(n_10, 0)):
    return False
   t1 = n_10 - 1
   if t1 < -1073741823: t1 = wrap(t1)
@@ -55,10 +56,11 @@ get_prop(p_12, 'x'))
   except (KeyError, TypeError):
    t2 = (
 get_prop(p_12, 'x'))
-  if type(t1) is int and type(t2) is int:
+  if t1.__class__ is int and t2.__class__ is int:
    t3 = t1 * t2
    if t3 > 1073741823 or t3 < -1073741823: t3 = wrap(t3)
-  else: t3 = (
+  else:
+   t3 = (
 mul(t1, t2))
   try:
    t4 = p_12['y']
@@ -70,10 +72,11 @@ get_prop(p_12, 'y'))
   except (KeyError, TypeError):
    t5 = (
 get_prop(p_12, 'y'))
-  if type(t3) is int and type(t4) is int and type(t5) is int:
+  if t3.__class__ is int and t4.__class__ is int and t5.__class__ is int:
    t6 = t3 + (t4 * t5)
    if t6 > 1073741823 or t6 < -1073741823: t6 = wrap(t6)
-  else: t6 = (
+  else:
+   t6 = (
 add(t3, (
 mul(t4, t5))))
   return t6
@@ -99,17 +102,17 @@ def main(d):
  t2 = (
 (t1 := down_1.call)(e, 3))
  (
-b_println_(vm, (t2 if type(t2) is str else display(t2))))
+b_println_(vm, (t2 if t2.__class__ is str else display(t2))))
  t4 = (
 (t3 := even_2.call)(e, 4))
  (
-b_println_(vm, (t4 if type(t4) is str else display(t4))))
+b_println_(vm, (t4 if t4.__class__ is str else display(t4))))
  t6 = (
 (t5 := length_4.fast)(e, Struct('Point', {'x': 1, 'y': 2})))
  (
-b_println_(vm, (t6 if type(t6) is str else display(t6))))
+b_println_(vm, (t6 if t6.__class__ is str else display(t6))))
  t8 = (
 (t7 := down_1.call)(e, 'no number'))
  (
-b_println_(vm, (t8 if type(t8) is str else display(t8))))
+b_println_(vm, (t8 if t8.__class__ is str else display(t8))))
  return None

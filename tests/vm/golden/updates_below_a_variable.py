@@ -8,11 +8,11 @@ def make1():
   except (KeyError, TypeError):
    t1 = (
 get_prop(x_5, 'items'))
-  if type(t1) is list and sole_holder(x_5, (('prop', 'items'), ), t1): t1.append(i_3)
+  if t1.__class__ is list and sole_holder(x_5, (('prop', 'items'), ), t1): t1.append(i_3)
   else:
    t1 = (
 add(t1, [i_3]))
-   if (type(x_5) is dict or type(x_5) is Struct) and getrefcount(x_5) == SOLE: x_5['items'] = t1
+   if (x_5.__class__ is dict or x_5.__class__ is Struct) and getrefcount(x_5) == SOLE: x_5['items'] = t1
    else: x_5 = (
 set_prop(x_5, 'items', t1))
   t1 = None
@@ -21,9 +21,10 @@ set_prop(x_5, 'items', t1))
   except (KeyError, TypeError):
    t2 = (
 get_prop(x_5, 'rows'))
-  if type(t2) is list and type(i_3) is int:
+  if t2.__class__ is list and i_3.__class__ is int:
    try: t3 = t2[i_3]
    except IndexError: t3 = None
+  elif t2.__class__ is dict and i_3.__class__ is str: t3 = t2.get(i_3)
   else: t3 = (
 index(t2, i_3))
   try:
@@ -31,10 +32,10 @@ index(t2, i_3))
   except (KeyError, TypeError):
    t4 = (
 get_prop(x_5, 'rows'))
-  t5 = (t4.get('count') if type(t4) is dict else (
+  t5 = (t4.get('count') if t4.__class__ is dict else (
 get_prop(t4, 'count')))
   t2 = t4 = None
-  if type(t3) is list and sole_holder(x_5, (('prop', 'rows'), ('index', i_3), ), t3): t3.append(t5)
+  if t3.__class__ is list and sole_holder(x_5, (('prop', 'rows'), ('index', i_3), ), t3): t3.append(t5)
   else:
    t3 = (
 m_push_1_[type(t3)](vm, t3, t5))
@@ -43,7 +44,7 @@ store_path(x_5, (('prop', 'rows'), ('index', i_3), ), t3))
   t3 = None
   t6 = (
 read_path(x_5, (('prop', 'text'), )))
-  if type(t6) is str and (t7 := sole_holder(x_5, (('prop', 'text'), ), t6)):
+  if t6.__class__ is str and (t7 := sole_holder(x_5, (('prop', 'text'), ), t6)):
    t7['text'] = None
    t6 = t6 + 'ab'
    t7['text'] = t6
@@ -51,7 +52,7 @@ read_path(x_5, (('prop', 'text'), )))
   else:
    t6 = (
 add(t6, 'ab'))
-   if (type(x_5) is dict or type(x_5) is Struct) and getrefcount(x_5) == SOLE: x_5['text'] = t6
+   if (x_5.__class__ is dict or x_5.__class__ is Struct) and getrefcount(x_5) == SOLE: x_5['text'] = t6
    else: x_5 = (
 set_prop(x_5, 'text', t6))
   t6 = None
@@ -60,15 +61,15 @@ set_prop(x_5, 'text', t6))
   except (KeyError, TypeError):
    t8 = (
 get_prop(x_5, 'sum'))
-  if type(t8) is int and type(y_4) is int:
+  if t8.__class__ is int and y_4.__class__ is int:
    t8 = t8 + y_4
    if t8 > 1073741823 or t8 < -1073741823: t8 = wrap(t8)
-   if (type(x_5) is dict or type(x_5) is Struct) and getrefcount(x_5) == SOLE: x_5['sum'] = t8
+   if (x_5.__class__ is dict or x_5.__class__ is Struct) and getrefcount(x_5) == SOLE: x_5['sum'] = t8
    else: x_5 = (
 set_prop(x_5, 'sum', t8))
-  elif type(t8) is dict and type(y_4) is dict and sole_holder(x_5, (('prop', 'sum'), ), t8): t8.update(y_4)
-  elif type(t8) is list and type(y_4) is list and sole_holder(x_5, (('prop', 'sum'), ), t8): t8 += y_4
-  elif type(t8) is str and type(y_4) is str and (t9 := sole_holder(x_5, (('prop', 'sum'), ), t8)):
+  elif t8.__class__ is dict and y_4.__class__ is dict and sole_holder(x_5, (('prop', 'sum'), ), t8): t8.update(y_4)
+  elif t8.__class__ is list and y_4.__class__ is list and sole_holder(x_5, (('prop', 'sum'), ), t8): t8 += y_4
+  elif t8.__class__ is str and y_4.__class__ is str and (t9 := sole_holder(x_5, (('prop', 'sum'), ), t8)):
    t9['sum'] = None
    t8 = t8 + y_4
    t9['sum'] = t8
@@ -76,7 +77,7 @@ set_prop(x_5, 'sum', t8))
   else:
    t8 = (
 add(t8, y_4))
-   if (type(x_5) is dict or type(x_5) is Struct) and getrefcount(x_5) == SOLE: x_5['sum'] = t8
+   if (x_5.__class__ is dict or x_5.__class__ is Struct) and getrefcount(x_5) == SOLE: x_5['sum'] = t8
    else: x_5 = (
 set_prop(x_5, 'sum', t8))
   t8 = None
@@ -89,7 +90,7 @@ iterate_for([1, 2])):
    except (KeyError, TypeError):
     t11 = (
 get_prop(x_5, 'items'))
-   if ((len(t11) if type(t11) is list or type(t11) is str else (
+   if ((len(t11) if t11.__class__ is list or t11.__class__ is str else (
 b_len_(vm, t11))) > 3):
     try:
      t12 = x_5['items']
@@ -97,37 +98,37 @@ b_len_(vm, t11))) > 3):
      t12 = (
 get_prop(x_5, 'items'))
     t11 = None
-    if type(t12) is list and sole_holder(x_5, (('prop', 'items'), ), t12): del t12[:1]
+    if t12.__class__ is list and sole_holder(x_5, (('prop', 'items'), ), t12): del t12[:1]
     else:
      t12 = (
 slice_(t12, 1, None))
      if sole10:
       x_5['items'] = t12
      else:
-      if (type(x_5) is dict or type(x_5) is Struct) and getrefcount(x_5) == SOLE: x_5['items'] = t12
+      if (x_5.__class__ is dict or x_5.__class__ is Struct) and getrefcount(x_5) == SOLE: x_5['items'] = t12
       else: x_5 = (
 set_prop(x_5, 'items', t12))
-      sole10 = (type(x_5) is dict or type(x_5) is Struct) and getrefcount(x_5) == SOLE
+      sole10 = (x_5.__class__ is dict or x_5.__class__ is Struct) and getrefcount(x_5) == SOLE
     t12 = None
    try:
     t13 = x_5['seen']
    except (KeyError, TypeError):
     t13 = (
 get_prop(x_5, 'seen'))
-   if type(t13) is not dict: (
+   if t13.__class__ is not dict: (
 spread_dict(t13))
    t14 = {display(n_6): True}
    t11 = None
-   if type(t13) is dict and sole_holder(x_5, (('prop', 'seen'), ), t13): t13.update(t14)
+   if t13.__class__ is dict and sole_holder(x_5, (('prop', 'seen'), ), t13): t13.update(t14)
    else:
     t13 = {**t13, **t14}
     if sole10:
      x_5['seen'] = t13
     else:
-     if (type(x_5) is dict or type(x_5) is Struct) and getrefcount(x_5) == SOLE: x_5['seen'] = t13
+     if (x_5.__class__ is dict or x_5.__class__ is Struct) and getrefcount(x_5) == SOLE: x_5['seen'] = t13
      else: x_5 = (
 set_prop(x_5, 'seen', t13))
-     sole10 = (type(x_5) is dict or type(x_5) is Struct) and getrefcount(x_5) == SOLE
+     sole10 = (x_5.__class__ is dict or x_5.__class__ is Struct) and getrefcount(x_5) == SOLE
    t13 = None
   return x_5
  return f1
