@@ -42,7 +42,9 @@ class _Around:
 
 
 if TYPE_CHECKING:
-    from contextlib import contextmanager as around
+    import contextlib
+
+    around = contextlib.contextmanager
 else:
     # Contextlib is not worth its import when a program starts.
     def around(steps):
@@ -221,6 +223,8 @@ class Emitter:
         self.int_flags: dict[str, Operand] = {}
         """The slots of variables that loops around the current place add to, with the flags that hold whether
         they are ints."""
+        self.unreduced: set[str] = set()
+        """The slots of ints that are reduced to 64 bits at the end of a loop only."""
         self.declared = {variable.python for variable in (*function.params, *function.captures.values())}
         """The slots of variables that have been declared so far."""
 
@@ -297,6 +301,22 @@ class Emitter:
         yield
         for slot in added:
             del self.int_flags[slot]
+
+    @around
+    def adding_up(self, variables: Iterable[Variable]) -> Iterator[None]:
+        """Around a loop that only adds to ``variables``: how often they are reduced makes no difference."""
+        added = [reading(v) for v in variables if v.python not in self.unreduced]
+        self.unreduced.update(map(str, added))
+        yield
+        self.unreduced.difference_update(map(str, added))
+        for slot in added:
+            flag = self.int_flags.get(slot.text)
+            test = f"{slot} > 1073741823 or {slot} < -1073741823"
+            self.line(f"if {f'{flag} and ({test})' if flag else test}: {slot} = wrap({slot})")
+
+    def reduced(self, text: Text) -> Text:
+        """The value of a slot for what is done with any values."""
+        return f"wrap({text})" if str(text) in self.unreduced else text
 
     @around
     def under_deadline(self, token: Operand) -> Iterator[None]:
@@ -443,6 +463,11 @@ class Emitter:
 
     def kind(self, node: ast.Node) -> str:
         return self.view.kind(node)
+
+    def kind_of(self, variable: Variable) -> str:
+        """The kind of a variable."""
+        kind = self.view.of_variable(variable)
+        return kind if isinstance(kind, str) else "any"
 
     def depth(self) -> str:
         """The slot that holds the depth of the functions called from here."""

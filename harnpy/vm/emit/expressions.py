@@ -308,7 +308,7 @@ def wrapping(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
     wanted, test = ring_of(ops, kinds)
     unknown = [a for a, k in zip(atoms, kinds, strict=True) if k not in wanted]
     hopeless = any(k not in (*wanted, "any") for k in kinds)
-    slow = slow_tree(e, node, iter(atoms), whole)
+    slow = slow_tree(e, node, map(e.reduced, atoms), whole)
     if hopeless:
         return slow
     fast = fast_tree(e, node, iter(atoms), whole)
@@ -346,6 +346,8 @@ def ring_of(ops: set[str], kinds: list[str]) -> tuple[tuple[str, ...], str]:
 
 def wrap_line(e: Emitter, node: ast.Binary, slot: Operand, pad: str) -> None:
     """Reduce to 64 bits what may be beyond them."""
+    if slot.text in e.unreduced:
+        return
     if test := beyond(e, node, slot):
         e.line(f"{pad}if {test}: {slot} = wrap({slot})")
 

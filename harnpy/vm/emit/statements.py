@@ -11,14 +11,16 @@ from harnpy.syntax.names import pack_names
 from harnpy.vm.emit import NIL, POLL, Operand, joined, reading, type_of
 from harnpy.vm.emit.bounds import assume, bounds, forget_assigned
 from harnpy.vm.emit.calls import tail_call
-from harnpy.vm.emit.emitter import DISCARD, RETURN, parameters_text
+from harnpy.vm.emit.emitter import DISCARD, RETURN, around, parameters_text
 from harnpy.vm.emit.expressions import condition, deciding
 from harnpy.vm.emit.patterns import bind
-from harnpy.vm.emit.updates import sums, updated_alone
+from harnpy.vm.emit.updates import sums, totals, updated_alone
 from harnpy.vm.resolve.kinds import leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harnpy.vm.emit import Text
     from harnpy.vm.emit.emitter import Destination, Emitter
 
@@ -28,9 +30,27 @@ if TYPE_CHECKING:
 # (05 §9, §11).
 
 
+@around
+def around_loop(e: Emitter, loop: ast.For | ast.While) -> Iterator[None]:
+    """Around a loop: what is known of variables when it begins, and while it runs."""
+    forget_assigned(e, loop)
+    with (
+        e.leftovers.loop(),
+        e.updating(updated_alone(e, loop)),
+        e.summing(sums(e, loop)),
+        e.adding_up(totals(e, loop)),
+    ):
+        yield
+
+
 def while_(e: Emitter, node: ast.While) -> None:
     forget_assigned(e, node)
-    with e.leftovers.loop(), e.updating(updated_alone(e, node)), e.summing(sums(e, node)):
+    with (
+        e.leftovers.loop(),
+        e.updating(updated_alone(e, node)),
+        e.summing(sums(e, node)),
+        e.adding_up(totals(e, node)),
+    ):
         while_loop(e, node)
 
 
@@ -58,7 +78,12 @@ def _may_leave(cond: ast.Node) -> bool:
 
 def for_(e: Emitter, node: ast.For) -> None:
     forget_assigned(e, node)
-    with e.leftovers.loop(), e.updating(updated_alone(e, node)), e.summing(sums(e, node)):
+    with (
+        e.leftovers.loop(),
+        e.updating(updated_alone(e, node)),
+        e.summing(sums(e, node)),
+        e.adding_up(totals(e, node)),
+    ):
         for_loop(e, node)
 
 

@@ -125,7 +125,7 @@ class Sum(Form):
 
     def computed(self, e: Emitter, value: Operand, atoms: Sequence[Operand]) -> str:
         added: Sequence[Text] = [f"[{atoms[0]}]"] if self.item else atoms
-        return added_one_by_one(e, self.chain, value, added)
+        return added_one_by_one(e, self.chain, e.reduced(value), added)
 
 
 def only_item(added: Sequence[ast.Node]) -> ast.Node | None:
@@ -146,7 +146,7 @@ def chain(value: ast.Binary) -> tuple[ast.Node, list[ast.Node]]:
     return first, added
 
 
-def added_one_by_one(e: Emitter, value: ast.Binary, x: Operand, atoms: Sequence[Text]) -> str:
+def added_one_by_one(e: Emitter, value: ast.Binary, x: Text, atoms: Sequence[Text]) -> str:
     deeper = isinstance(value.left, ast.Binary) and len(atoms) > 1
     left: Text = added_one_by_one(e, value.left, x, atoms[:-1]) if deeper else x  # type: ignore[arg-type]
     return e.mark(value, f"add({left}, {atoms[-1]})")
@@ -685,6 +685,44 @@ def sums(e: Emitter, loop: ast.For | ast.While) -> list[Variable]:
                 adds = root is node.target and e.kind(root) == "any" and is_sum(e, node, variable)
                 found[variable] = adds and found.get(variable, True)
     return [v for v, adds in found.items() if adds and v not in e.alone and may_be_alone(e, v)]
+
+
+def totals(e: Emitter, loop: ast.For | ast.While) -> list[Variable]:
+    """The ints that ``loop`` does nothing with but add to them, or take away.
+
+    They stay small without being reduced to 64 bits at each turn, and nobody sees them before its end: not a
+    handler or a deferred block either.
+    """
+    if e.protections:
+        return []
+    uses: dict[Variable, int] = {}
+    added: dict[Variable, int] = {}
+    for node in walk(loop):
+        if variable := named(e, node):
+            uses[variable] = uses.get(variable, 0) + 1
+        elif function := e.unit.resolution.functions.get(id(node)):
+            uses.update(dict.fromkeys(function.captures, len(e.unit.resolution.refs)))
+        elif isinstance(node, ast.Assign) and (variable := named(e, node.target)):
+            read = node.op in ("+=", "-=") or (node.op == "=" and is_added_to(e, node.value, variable))
+            if read and not e.unit.assigns_locals(node.value):
+                added[variable] = added.get(variable, 0) + 1 + (node.op == "=")
+    return [
+        variable
+        for variable, count in added.items()
+        if count == uses[variable]
+        and (e.kind_of(variable) == "int" or variable.python in e.int_flags)
+        and may_be_alone(e, variable)
+    ]
+
+
+def is_added_to(e: Emitter, node: ast.Node, variable: Variable) -> bool:
+    """Return True for `x`, ``x + y``, ``y + x`` and ``x - y``."""
+    while isinstance(node, ast.Binary) and node.op in "+-":
+        right = node.op == "+" and is_added_to(e, node.right, variable)
+        if right:
+            return True
+        node = node.left
+    return reads(e, node, variable)
 
 
 def is_sum(e: Emitter, node: ast.Assign, variable: Variable) -> bool:

@@ -61,3 +61,64 @@ def output_of(source: str, evaluator: str) -> str:
     out: list[str] = []
     Vm(World(streams=RealStreams(stdout=out.append)), evaluator=evaluator).run_source(source)
     return "".join(out)
+
+
+#: Bodies of a loop over ``x``, with whether ``s`` is reduced to 64 bits in it, and not only behind it.
+ADDING = {
+    "s = s + x": False,
+    "s += x": False,
+    "s = x + s": False,
+    "s = s + x * x - 1": False,
+    "s = s - x": False,
+    "s = s + x\ns -= 2": False,
+    "if x > 0 { s = s + x }": False,
+    "for y in [1, x] { s = s + y }": False,
+    "if x > 2 { break }\ns = s + x": False,
+    "try { s = s + x } catch (e) { println(e) }": False,
+    "s = x - s": True,
+    "s = s * x": True,
+    "s = s + s": True,
+    "s = s + x\nif s == 7 { println(s) }": True,
+    "s = s + x\nlet f = { -> s }": True,
+    "s = s + x\nif x == 3 { return s }": True,
+}
+VALUES = [
+    "1, 2, 3",
+    "9223372036854775807, 1, 1",
+    "-9223372036854775807, -9, 5",
+    "1, 2.5, 3",
+    "9223372036854775807, 1, 0.5",
+]
+
+
+@pytest.mark.parametrize("body", ADDING)
+def test_a_total_is_reduced_behind_its_loop(body: str) -> None:
+    text = text_of(f"fn f(xs) {{ var s = 0\nfor x in xs {{ {body} }}\nreturn s }}")
+    reduced = [line for line in text.splitlines() if "s_3 = wrap(s_3)" in line]
+    assert any(line.startswith("   ") for line in reduced) == ADDING[body]
+    assert any(not line.startswith("   ") for line in reduced) != ADDING[body]
+
+
+@pytest.mark.parametrize("body", ADDING)
+def test_both_evaluators_agree_on_totals(body: str) -> None:
+    source = f"fn f(xs) {{ var s = 0\nfor x in xs {{ {body} }}\nreturn s }}\n"
+    for values in [*VALUES, "1, true", '"a"', "nil", "2, [1]"]:
+        call = f"println(try {{ f([{values}]) }})"
+        assert output_of(source + call, "compile") == output_of(source + call, "walk")
+
+
+def test_a_total_that_a_handler_sees_is_reduced_at_each_turn() -> None:
+    source = """
+fn f(xs) { var s = 0
+  try { for x in xs { s = s + x
+    if x == 3 { throw "stop" } } } catch (e) { println(s) }
+  return s }
+println(f([9223372036854775807, 1, 3]))
+fn g(xs) { var s = 0
+  defer { println(s) }
+  for x in xs { s = s + x
+    if x == 3 { throw "stop" } }
+  return s }
+println(try { g([9223372036854775807, 1, 3]) })
+"""
+    assert output_of(source, "compile") == output_of(source, "walk")
