@@ -59,7 +59,7 @@ _PLACES = {
     "values.operators": (
         "add sub mul div mod power neg wrap eq ne lt gt le ge in_ index slice_ get_prop get_prop_optional "
         "get_path set_prop set_index range_to spread_list spread_dict destructure_dict destructure_list "
-        "iterate_for SOLE read_path sole_holder store_path"
+        "iterate_for whole_items SOLE read_path sole_holder store_path"
     ),
     "run.calls": (
         "MISSING UNSET again alive as_result bad_propagation construct constructor err field "
@@ -74,6 +74,7 @@ _PLACES = {
         "await_task spawn cancel_gracefully cancel_task is_cancelled deadline_begin deadline_end "
         "pause_deadlines resume_deadlines parallel"
     ),
+    "run.iter_methods": "plus",
     "run.locks": "mutex_begin mutex_end",
     "run.channels": "select select_limit",
     "vm": "poll signal",

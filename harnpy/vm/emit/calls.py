@@ -9,6 +9,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.declare import conversion, converts, most_arguments, needs_value
 from harnpy.vm.emit import Operand, joined, tuple_text, type_of
+from harnpy.vm.emit.callbacks import chain_call, list_call
 from harnpy.vm.emit.expressions import enum_reference, list_text, read, sequence
 from harnpy.vm.emit.source_map import is_marked
 from harnpy.vm.resolve.names import TASK_CALLS, tail_target
@@ -220,19 +221,27 @@ def method_call(e: Emitter, node: ast.MethodCall, into: Operand | None) -> Text:
         target, *args = e.operands([node.object, *node.args])
         given = list_text(node.args, args)
         return e.mark(node, f"call_method({e.depth()}, {target}, {node.name!r}, {given})")
+    if written := chain_call(e, node, plain_method_call) or list_call(e, node, into, plain_method_call):
+        return written
     target, *args = e.operands([node.object, *node.args])
     if not (isinstance(target, Operand) and target.is_slot):
         target, *args = [e.fresh(target), *map(e.settle, args)]
     if node.optional:
         args = [e.settle(text) for text in args]
-    table = e.unit.method_table(node.name, len(args))
-    text = f"{table}[type({target})]({joined(['vm', target, *args])})"
     if node.name == "contains" and len(args) == 1 and not node.optional:
         args = [e.settle(args[0])]
-        text = f"{table}[type({target})]({joined(['vm', target, *args])})"
-        text = in_list(e, node.object, target, node.args[0], args[0], e.mark(node, text))
+        slow = plain_method_call(e, node, target, args)
+        return in_list(e, node.object, target, node.args[0], args[0], slow)
     if e.kind(node.object) == "any" and node.name in e.unit.impl_methods and not node.optional:
-        return impl_call(e, node, target, args, table, text)
+        return impl_call(e, node, target, args)
+    text = plain_method_call(e, node, target, args)
+    return f"(None if {target} is None else {text})" if node.optional else text
+
+
+def plain_method_call(e: Emitter, node: ast.MethodCall, target: Operand, args: list[Text]) -> Text:
+    """A call of a method of any value."""
+    table = e.unit.method_table(node.name, len(args))
+    text = f"{table}[type({target})]({joined(['vm', target, *args])})"
     if e.kind(node.object) == "any":
         # A method of the program's own counts as a call (02 §9.4).
         own = f"{table}.own({joined(['vm', e.depth(), target, *args])})"
@@ -240,11 +249,10 @@ def method_call(e: Emitter, node: ast.MethodCall, into: Operand | None) -> Text:
             # The first branch ends on the line of an argument.
             text = e.mark(node, text)
         text = f"({own} if {type_of(target)} is Struct else {text})"
-    text = e.mark(node, text)
-    return f"(None if {target} is None else {text})" if node.optional else text
+    return e.mark(node, text)
 
 
-def in_list(e: Emitter, container: ast.Node, target: Text, item: ast.Node, x: Text, slow: str) -> str:
+def in_list(e: Emitter, container: ast.Node, target: Text, item: ast.Node, x: Text, slow: Text) -> Text:
     """Whether a list has an item, by Python's `in` where that is Harn's: for strings and most ints.
 
     (x_2 in xs_1 if xs_1.__class__ is list and 1 < x_2 < 1073741824 and not signal.pending else …)
@@ -259,9 +267,7 @@ def in_list(e: Emitter, container: ast.Node, target: Text, item: ast.Node, x: Te
     return f"({x} in {target} if {' and '.join(tests)} else {slow})"
 
 
-def impl_call(
-    e: Emitter, node: ast.MethodCall, target: Text, args: list[Text], table: str, other: str
-) -> Operand:
+def impl_call(e: Emitter, node: ast.MethodCall, target: Operand, args: list[Text]) -> Operand:
     """A call of what may be a method of an `impl` of this file. ``p.norm()``:
 
     if p_1.__class__ is Struct:
@@ -272,6 +278,8 @@ def impl_call(
     """
     args = [e.settle(text) for text in args]
     method, call, slot = e.temp(), e.temp(), e.temp()
+    table = e.unit.method_table(node.name, len(args))
+    other = f"{table}[type({target})]({joined(['vm', target, *args])})"
     own = f"{table}.own({joined(['vm', e.depth(), target, *args])})"
     fits = f"{method} is not None and {method}.arity == {len(args) + 1}"
     straight = f"({call} := {method}.call)({joined([e.depth(), target, *args])})"

@@ -204,15 +204,16 @@ def sum_(vm: Vm, self: Iter) -> int | float:
 
     Example: iter([1, 2, 3]).sum()  // 6
     """
-
-    def plus(total: Value, item: Value) -> Value:
-        if type(item) is not int and type(item) is not float:
-            raise TypeFault(f"iter.sum: expected number, got {type_name(item)}")
-        if type(total) is int and type(item) is int and -_HALF < total < _HALF and -_HALF < item < _HALF:
-            return total + item
-        return add(total, item)
-
     return _fold(self, 0, plus)  # type: ignore[no-any-return]
+
+
+def plus(total: Value, item: Value) -> Value:
+    """One more item of a sum."""
+    if type(item) is not int and type(item) is not float:
+        raise TypeFault(f"iter.sum: expected number, got {type_name(item)}")
+    if type(total) is int and type(item) is int and -_HALF < total < _HALF and -_HALF < item < _HALF:
+        return total + item
+    return add(total, item)
 
 
 @method("iter", "min() -> any")

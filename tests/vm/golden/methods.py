@@ -39,10 +39,21 @@ def make2(P_7):
 (t2 := t1.call)(e, p_4) if t1 is not None and t1.arity == 1 else m_twice_0_.own(vm, e, p_4))
   else: t3 = (
 m_twice_0_[type(p_4)](vm, p_4))
-  t4 = (
-(m_map_1_.own(vm, e, xs_5, Fn(None, ('x',), make3())) if xs_5.__class__ is Struct else m_map_1_[type(xs_5)](vm, xs_5, Fn(None, ('x',), make3()))))
-  return [t3, (t4.get('first') if t4.__class__ is dict else (
-get_prop(t4, 'first'))), (None if xs_5 is None else (
+  t4 = Fn(None, ('x',), make3())
+  if xs_5.__class__ is list and not signal.pending:
+   t5 = []
+   for x_6 in xs_5:
+    if x_6.__class__ is int and not signal.pending:
+     t6 = x_6 + 1
+     if t6 > 1073741823: t6 = wrap(t6)
+     t5.append(t6)
+    else: t5 += (
+m_map_1_[list](vm, [x_6], t4))
+  else:
+   t5 = (
+(m_map_1_.own(vm, e, xs_5, t4) if xs_5.__class__ is Struct else m_map_1_[type(xs_5)](vm, xs_5, t4)))
+  return [t3, (t5.get('first') if t5.__class__ is dict else (
+get_prop(t5, 'first'))), (None if xs_5 is None else (
 (m_join_1_.own(vm, e, xs_5, ',') if xs_5.__class__ is Struct else m_join_1_[type(xs_5)](vm, xs_5, ',')))), (
 call_method(e, xs_5, 'push', [*(
 spread_list(xs_5))])), (
