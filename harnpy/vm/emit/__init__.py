@@ -74,7 +74,7 @@ _PLACES = {
         "await_task spawn cancel_gracefully cancel_task is_cancelled deadline_begin deadline_end "
         "pause_deadlines resume_deadlines parallel"
     ),
-    "run.iter_methods": "plus",
+    "run.iter_methods": "called_back plus",
     "run.locks": "mutex_begin mutex_end",
     "run.channels": "select select_limit",
     "vm": "poll signal",

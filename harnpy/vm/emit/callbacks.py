@@ -308,7 +308,7 @@ class Chain:
     def write_slow(self, item: Operand) -> None:
         e, taken = self.e, False
         for stage in self.stages:
-            called = e.mark(self.node, f"{stage.fn}.call(0, {item})")
+            called = e.mark(self.node, f"called_back({stage.fn}, {item})")
             if stage.left:
                 e.line(f"{stage.left} -= 1")
                 taken = True
