@@ -12,16 +12,17 @@ that assigns it.
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.syntax.ast import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TypeAlias
 
     from harnpy.vm.emit.emitter import Emitter
     from harnpy.vm.resolve import Variable
 
     Bounds: TypeAlias = "tuple[int, int]"
+    Assigned: TypeAlias = Sequence[tuple[ast.Assign, Variable]]
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 ANY = (LEAST, MOST)
@@ -149,12 +150,21 @@ def _compare(e: Emitter, node: ast.Node, op: str, other: ast.Node) -> None:
     e.known.learn(variable, (low, high))
 
 
-def forget_assigned(e: Emitter, loop: ast.Node) -> None:
-    """Before a loop: what it assigns may be anything at its second turn."""
-    for node in walk(loop):
+def assignments(e: Emitter, nodes: Sequence[ast.Node]) -> Assigned:
+    """The assignments among ``nodes``, each with the variable that it assigns, or a part of whose value."""
+    found: list[tuple[ast.Assign, Variable]] = []
+    for node in nodes:
         if isinstance(node, ast.Assign):
             root: ast.Node = node.target
             while isinstance(root, ast.Member | ast.Index):
                 root = root.object
-            if variable := variable_of(e, root):
-                e.known.forget(variable)
+            ref = e.refs.get(id(root)) if isinstance(root, ast.Name) else None
+            if ref and ref.kind == "local" and ref.variable:
+                found.append((node, ref.variable))
+    return found
+
+
+def forget_assigned(e: Emitter, assigned: Assigned) -> None:
+    """Before a loop: what it assigns may be anything at its second turn."""
+    for _, variable in assigned:
+        e.known.forget(variable)

@@ -91,9 +91,9 @@ class UnitDraft:
         self.valued: set[tuple[str, str]] = set()
         self.globals: set[tuple[str, str]] = set()
         self.methods: set[tuple[str, str, int]] = set()
-        impls = [item for item in walk(program) if isinstance(item, ast.ImplDecl)]
+        impls = [item for item in program.items if isinstance(item, ast.ImplDecl)]
         self.impl_methods = {method.name for impl in impls for method in impl.methods}
-        """The names of the methods that the file's `impl` blocks have."""
+        """The names of the methods of the file's `impl` blocks."""
         self._functions = 0
         self._calling: dict[int, bool] = {}
         self._assigning: dict[int, bool] = {}

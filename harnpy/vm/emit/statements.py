@@ -9,7 +9,7 @@ from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
 from harnpy.syntax.names import pack_names
 from harnpy.vm.emit import NIL, POLL, Operand, joined, reading, type_of
-from harnpy.vm.emit.bounds import assume, bounds, forget_assigned
+from harnpy.vm.emit.bounds import assignments, assume, bounds, forget_assigned
 from harnpy.vm.emit.calls import tail_call
 from harnpy.vm.emit.emitter import DISCARD, RETURN, around, parameters_text
 from harnpy.vm.emit.expressions import condition, deciding
@@ -33,24 +33,20 @@ if TYPE_CHECKING:
 @around
 def around_loop(e: Emitter, loop: ast.For | ast.While) -> Iterator[None]:
     """Around a loop: what is known of variables when it begins, and while it runs."""
-    forget_assigned(e, loop)
+    nodes = list(walk(loop))
+    assigned = assignments(e, nodes)
+    forget_assigned(e, assigned)
     with (
         e.leftovers.loop(),
-        e.updating(updated_alone(e, loop)),
-        e.summing(sums(e, loop)),
-        e.adding_up(totals(e, loop)),
+        e.updating(updated_alone(e, loop, assigned)),
+        e.summing(sums(e, assigned)),
+        e.adding_up(totals(e, nodes, assigned)),
     ):
         yield
 
 
 def while_(e: Emitter, node: ast.While) -> None:
-    forget_assigned(e, node)
-    with (
-        e.leftovers.loop(),
-        e.updating(updated_alone(e, node)),
-        e.summing(sums(e, node)),
-        e.adding_up(totals(e, node)),
-    ):
+    with around_loop(e, node):
         while_loop(e, node)
 
 
@@ -77,13 +73,7 @@ def _may_leave(cond: ast.Node) -> bool:
 
 
 def for_(e: Emitter, node: ast.For) -> None:
-    forget_assigned(e, node)
-    with (
-        e.leftovers.loop(),
-        e.updating(updated_alone(e, node)),
-        e.summing(sums(e, node)),
-        e.adding_up(totals(e, node)),
-    ):
+    with around_loop(e, node):
         for_loop(e, node)
 
 
@@ -299,7 +289,7 @@ def retry(e: Emitter, node: ast.Retry, dest: Destination) -> None:
     last, error, signal = e.temp(), e.temp(), e.temp()
     attempt = e.temp()
     e.line(f"{last} = retry_count({e.expr(node.count)})")
-    forget_assigned(e, node)
+    forget_assigned(e, assignments(e, list(walk(node))))
     with e.suite(f"for {attempt} in range(1, {last} + 1)"):
         e.line(POLL)
         e.line(f"{signal} = 0")

@@ -8,7 +8,6 @@ or, below one, a property or an element.
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.syntax.ast import walk
 from harnpy.vm.emit import NIL, Operand, reading, type_of
 from harnpy.vm.emit.emitter import TYPE_TESTS, release
 from harnpy.vm.emit.expressions import all_simple, mapping, sequence, wrap_line
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.vm.emit import Text
+    from harnpy.vm.emit.bounds import Assigned
     from harnpy.vm.emit.emitter import Emitter
     from harnpy.vm.resolve import Variable
 
@@ -637,11 +637,13 @@ _READING = frozenset(["contains", "count", "empty", "first", "index_of", "join",
 _COMPARING = frozenset(["==", "!=", "<", ">", "<=", ">=", "in", "not in"])
 
 
-def updated_alone(e: Emitter, loop: ast.For | ast.While) -> dict[Variable, str]:
+def updated_alone(e: Emitter, loop: ast.For | ast.While, assigned: Assigned) -> dict[Variable, str]:
     """The variables of which ``loop`` does nothing but update the value, and read parts of it.
 
     Each with the type of value that its updates there are for.
     """
+    if not any(may_be_alone(e, variable) and update_of(e, node, variable)[0] for node, variable in assigned):
+        return {}
     used: set[Variable] = set()
     updated: dict[Variable, set[str]] = {}
     # Each node with whether it is a statement: nothing that was read before it is used after it.
@@ -673,46 +675,38 @@ def updated_alone(e: Emitter, loop: ast.For | ast.While) -> dict[Variable, str]:
     }
 
 
-def sums(e: Emitter, loop: ast.For | ast.While) -> list[Variable]:
-    """The variables that ``loop`` only adds to, and the like, of which it isn't known what they hold."""
+def sums(e: Emitter, assigned: Assigned) -> list[Variable]:
+    """The variables that a loop only adds to, and the like, of which it isn't known what they hold."""
     found: dict[Variable, bool] = {}
-    for node in walk(loop):
-        if isinstance(node, ast.Assign):
-            root: ast.Node = node.target
-            while isinstance(root, ast.Member | ast.Index):
-                root = root.object
-            if variable := named(e, root):
-                adds = root is node.target and e.kind(root) == "any" and is_sum(e, node, variable)
-                found[variable] = adds and found.get(variable, True)
+    for node, variable in assigned:
+        adds = (
+            isinstance(node.target, ast.Name) and e.kind(node.target) == "any" and is_sum(e, node, variable)
+        )
+        found[variable] = adds and found.get(variable, True)
     return [v for v, adds in found.items() if adds and v not in e.alone and may_be_alone(e, v)]
 
 
-def totals(e: Emitter, loop: ast.For | ast.While) -> list[Variable]:
-    """The ints that ``loop`` does nothing with but add to them, or take away.
+def totals(e: Emitter, nodes: Sequence[ast.Node], assigned: Assigned) -> list[Variable]:
+    """The ints that a loop of these ``nodes`` does nothing with but add to them, or take away.
 
     They stay small without being reduced to 64 bits at each turn, and nobody sees them before its end: not a
     handler or a deferred block either.
     """
-    if e.protections:
-        return []
-    uses: dict[Variable, int] = {}
     added: dict[Variable, int] = {}
-    for node in walk(loop):
-        if variable := named(e, node):
-            uses[variable] = uses.get(variable, 0) + 1
-        elif function := e.unit.resolution.functions.get(id(node)):
-            uses.update(dict.fromkeys(function.captures, len(e.unit.resolution.refs)))
-        elif isinstance(node, ast.Assign) and (variable := named(e, node.target)):
+    for node, variable in [] if e.protections else assigned:
+        if e.kind_of(variable) == "int" or variable.python in e.int_flags:
             read = node.op in ("+=", "-=") or (node.op == "=" and is_added_to(e, node.value, variable))
-            if read and not e.unit.assigns_locals(node.value):
+            if read and isinstance(node.target, ast.Name) and not e.unit.assigns_locals(node.value):
                 added[variable] = added.get(variable, 0) + 1 + (node.op == "=")
-    return [
-        variable
-        for variable, count in added.items()
-        if count == uses[variable]
-        and (e.kind_of(variable) == "int" or variable.python in e.int_flags)
-        and may_be_alone(e, variable)
-    ]
+    if not added:
+        return []
+    uses = dict.fromkeys(added, 0)
+    for each in nodes:
+        if (used := named(e, each)) in added:
+            uses[used] += 1
+        elif function := e.unit.resolution.functions.get(id(each)):
+            uses.update(dict.fromkeys(function.captures, len(nodes)))
+    return [v for v, count in added.items() if count == uses[v] and may_be_alone(e, v)]
 
 
 def is_added_to(e: Emitter, node: ast.Node, variable: Variable) -> bool:
