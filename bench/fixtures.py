@@ -314,6 +314,98 @@ return bench
 """
 
 
+class _Counter:
+    __slots__ = ("n", "step")
+
+    def __init__(self, n: int, step: int) -> None:
+        self.n = n
+        self.step = step
+
+    def after(self, turns: int) -> int:
+        return self.n + self.step * turns
+
+
+def methods() -> int:
+    c = _Counter(7, 3)
+    s = 0
+    for i in range(10000):
+        s = s + c.after(i)
+    return s
+
+
+METHODS = """
+struct Counter { n: int
+  step: int }
+impl Counter { fn after(self, turns) { return self.n + self.step * turns } }
+fn bench() { let c = Counter {n: 7, step: 3}
+  var s = 0
+  for i in 0 to 10000 exclusive { s = s + c.after(i) }
+  return s }
+return bench
+"""
+
+
+def _records() -> list[_Counter]:
+    return [_Counter(i, i % 7) for i in range(2000)]
+
+
+_RECORDS = _records()
+
+
+def fields_of_list() -> int:
+    s = 0
+    for c in _RECORDS:
+        s = s + c.n - c.step
+    return s
+
+
+FIELDS_OF_LIST = """
+struct Counter { n: int
+  step: int }
+let counters = range(2000).map({ i -> Counter {n: i, step: i % 7} }).to_list()
+fn bench() { var s = 0
+  for c in counters { s = s + c.n - c.step }
+  return s }
+return bench
+"""
+
+
+def iterate_list() -> int:
+    s = 0
+    for x in ITEMS:
+        s = s + x
+    return s
+
+
+ITERATE_LIST = """
+let items = range(2000).to_list()
+fn bench() { var s = 0
+  for x in items { s = s + x }
+  return s }
+return bench
+"""
+
+_COSTS = {f"k{i}": i for i in range(16)}
+_NAMES = [f"k{i % 16}" for i in range(2000)]
+
+
+def read_dict() -> int:
+    s = 0
+    for name in _NAMES:
+        s = s + _COSTS[name]
+    return s
+
+
+READ_DICT = """
+let costs = range(16).map({ i -> pair("k${i}", i) }).to_dict()
+let names = range(2000).map({ i -> "k${i % 16}" }).to_list()
+fn bench() { var s = 0
+  for name in names { s = s + costs[name] }
+  return s }
+return bench
+"""
+
+
 def _fib(n: int) -> int:
     if n < 2:
         return n
@@ -392,7 +484,7 @@ return bench
 
 SET_INDEX = """
 let zeros = range(10000).map({ x -> 0 }).to_list()
-fn bench() { var xs = zeros.map({ x -> x })
+fn bench() { var xs = zeros[0:]
   for i in 0 to 10000 exclusive { xs[i] = i }
   return xs[9999] }
 return bench
@@ -455,6 +547,10 @@ FIXTURES = [
     Fixture("countdown(60), via trampoline", TAIL_MUTUAL, tail_mutual, 5.0, 4.3),
     Fixture("string interpolation", INTERPOLATION, interpolation, 2.4, 1.7),
     Fixture("struct field read", STRUCT_FIELDS, struct_fields, 4.7, 3.4),
+    Fixture("struct fields of a list's items", FIELDS_OF_LIST, fields_of_list, 5.0, 2.5),
+    Fixture("method dispatch", METHODS, methods, 6.0, 2.5),
+    Fixture("list iteration", ITERATE_LIST, iterate_list, 3.0, 1.5),
+    Fixture("dict read by key", READ_DICT, read_dict, 4.0, 2.0),
     Fixture("fib(15)", FIB, fib, 6.6, 3.5),
     Fixture("mixed program", MIXED, mixed, 6.0, 2.8),
     Fixture("xs = xs + [v], 10k", APPEND, append, 8, 5),

@@ -310,12 +310,12 @@ def conversion(declaration: Declaration, p: Parameter, variable: str) -> str:
         article, python = _CHECKED[p.type]
         also = f" or {variable} is None" if p.optional else ""
         message = f"{declaration.name}: `{p.name}` must be {article}{' or nil' if p.optional else ''}"
-        return f"({variable} if type({variable}) is {python}{also} else reject({message!r}))"
+        return f"({variable} if {variable}.__class__ is {python}{also} else reject({message!r}))"
     if p.type == "string":
         spare = f"None if {variable} is None else " if p.optional else ""
-        return f"({variable} if type({variable}) is str else {spare}display({variable}))"
+        return f"({variable} if {variable}.__class__ is str else {spare}display({variable}))"
     if p.type == "int":
-        return f"({variable} if type({variable}) is int else {p.default!r})"
+        return f"({variable} if {variable}.__class__ is int else {p.default!r})"
     return variable
 
 

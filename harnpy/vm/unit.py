@@ -29,6 +29,8 @@ LANGUAGE, ALL = "language", "all"
 
 #: As `types` has it, which a warm start does without.
 _FunctionType: Any = type(lambda: None)
+#: Python's own that generated code uses most: found faster among the globals than behind them.
+_OF_PYTHON = {each.__name__: each for each in (type, int, str, list, dict, float, bool, len, range)}
 
 #: Modules whose helpers have the scheduler as their first parameter.
 _OF_TASKS = ("run.tasks", "run.locks", "run.channels")
@@ -132,7 +134,7 @@ def _namespace(
     vm: Vm, unit: CompiledUnit, impls: dict[str, dict[str, Fn]], linker: Linker | None = None
 ) -> dict[str, Any]:
     """The globals for one unit; ``impls`` collects its `impl` methods, ``linker`` does its imports."""
-    space: dict[str, Any] = {"vm": vm, "UNIT": unit, "getrefcount": sys.getrefcount}
+    space: dict[str, Any] = {"vm": vm, "UNIT": unit, "getrefcount": sys.getrefcount, **_OF_PYTHON}
     # Where Python's tools find the source text of what is no file, or no longer.
     space["__name__"], space["__loader__"] = unit.file, unit
     for python, place in unit.helpers:
@@ -147,6 +149,7 @@ def _namespace(
         space.update(_method_tables(unit, impls))
     if linker:
         space.update(linker.helpers())
+    space["impls"] = impls
     space["implement"] = lambda struct, name, fn: impls.setdefault(struct, {}).update({name: fn})
     space["call_method"] = _spread_method_call(vm, impls)
     return space

@@ -1,11 +1,13 @@
 """An alias never changes: in-place updates happen only where nobody else can see. Spec: 02 §8.
 
-Random straight-line programs over three variables are run and compared with a model that copies always.
+Random programs over three variables are run and compared with a model that copies always: steps one after the
+other, and in loops, which need not ask each time who holds a value.
 """
 
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 from hypothesis import given, settings
@@ -170,3 +172,23 @@ def test_programs_agree_with_a_model_that_always_copies(steps: list[Step]) -> No
             model(variables, step)
             expected.append(display([variables["x"], variables["y"], variables["z"]]))
         assert "".join(out).splitlines()[: len(steps)] == expected
+
+
+@settings(max_examples=COUNT.examples(20))
+@given(st.lists(st.lists(STEPS, min_size=1, max_size=3), max_size=5))
+def test_loops_agree_with_it(loops: list[list[Step]]) -> None:
+    lines = ["fn main() {", *PRELUDE.splitlines()[:3]]
+    for steps in loops:
+        # A call of a function with a variable would show that to others than the loop.
+        body = re.sub(r"is_list\((.*?)\)", r'(type_of(\1) == "list")', "\n".join(map(harn, steps)))
+        lines += ["for turn in 1 to 3 {", body, "}", "println([x, y, z])"]
+    source = PRELUDE + "\n".join([*lines, "}", "main()"])
+    variables: dict[str, Any] = {"x": [[1], [2], [3]], "y": [[4], [5], [6]], "z": {"k": [7], "m": [8]}}
+    expected = []
+    for steps in loops:
+        for step in steps * 3:
+            model(variables, step)
+        expected.append(display([variables["x"], variables["y"], variables["z"]]))
+    out: list[str] = []
+    Vm(World(streams=RealStreams(stdout=out.append))).run_source(source, checked=False)
+    assert "".join(out).splitlines() == expected

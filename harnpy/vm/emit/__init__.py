@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 #: What every unit has: the Vm, the unit itself, the table of variables that functions share …
-GIVEN = frozenset("vm UNIT m getrefcount implement call_method".split())
+GIVEN = frozenset("vm UNIT m getrefcount impls implement call_method".split())
 #: … what its imports need (`harnpy.vm.modules`) …
 OF_IMPORTS = frozenset("bound bring bring_again publish pass_on".split())
 #: … and what stands for functions that Python cannot express (`harnpy.vm.walk.program`).
@@ -38,8 +38,9 @@ POLL = "if signal.pending: poll()"
 #: Slots that functions have besides those of the program's variables: the depth that the function was called
 #: at, the one that it calls at, its deferred blocks …
 OWN_SLOTS = frozenset("d e defers".split())
-#: … and numbered ones: temporaries, boxes of names that are bound late, deferred blocks, functions.
-NUMBERED_SLOTS = ("t", "box", "deferred", "f", "make")
+#: … and numbered ones: temporaries, flags of variables that alone hold their value, boxes of names that are
+#: bound late, deferred blocks, functions.
+NUMBERED_SLOTS = ("t", "sole", "int", "box", "deferred", "f", "make")
 
 #: Python's own, where it means what Harn means or tells types apart.
 OF_PYTHON = frozenset(
@@ -58,7 +59,7 @@ _PLACES = {
     "values.operators": (
         "add sub mul div mod power neg wrap eq ne lt gt le ge in_ index slice_ get_prop get_prop_optional "
         "get_path set_prop set_index range_to spread_list spread_dict destructure_dict destructure_list "
-        "iterate_for SOLE read_path sole_holder store_path"
+        "iterate_for whole_items SOLE read_path sole_holder store_path"
     ),
     "run.calls": (
         "MISSING UNSET again alive as_result bad_propagation construct constructor err field "
@@ -66,13 +67,14 @@ _PLACES = {
     ),
     "vm.calls": (
         "TAIL bouncing call call_builtin call_dynamic call_from_frames call_late call_named fill generator "
-        "named pipe read_dynamic read_late shell tail tail_named tail_pipe undefined_target "
+        "hasten named pipe read_dynamic read_late shell tail tail_named tail_pipe undefined_target "
         "undefined_variable"
     ),
     "run.tasks": (
         "await_task spawn cancel_gracefully cancel_task is_cancelled deadline_begin deadline_end "
         "pause_deadlines resume_deadlines parallel"
     ),
+    "run.iter_methods": "called_back plus",
     "run.locks": "mutex_begin mutex_end",
     "run.channels": "select select_limit",
     "vm": "poll signal",
@@ -193,6 +195,11 @@ def constant(value: object) -> Operand:
 def reading(variable: Variable) -> Operand:
     """Return what reads a variable of the program, and may be assigned."""
     return Operand(variable.python, ENTRY if variable.in_table else SLOT)
+
+
+def type_of(text: Text) -> str:
+    """The Python type of a value at hand. To read it off a variable takes two thirds of a call of `type`."""
+    return f"type({text})" if isinstance(text, Operand) and text.kind == CONSTANT else f"{text}.__class__"
 
 
 def at_hand(text: Text) -> bool:

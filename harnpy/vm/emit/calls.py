@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.declare import conversion, converts, most_arguments, needs_value
-from harnpy.vm.emit import Operand, joined, tuple_text
+from harnpy.vm.emit import Operand, joined, tuple_text, type_of
 from harnpy.vm.emit.source_map import is_marked
 from harnpy.vm.resolve.names import TASK_CALLS, tail_target
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harnpy.vm.emit import Text
     from harnpy.vm.emit.emitter import Emitter
     from harnpy.vm.resolve import Reference
+    from harnpy.vm.resolve.kinds import Version
 
 #: The kinds of the types in signatures.
 _KINDS = {"string": "str", "int": "int", "bool": "bool", "list": "list"}
@@ -70,16 +71,19 @@ def named_call(e: Emitter, node: ast.Node, ref: Reference, args: list[Text]) -> 
     if ref.kind != "local" or variable is None:
         return unbound_call(e, ref, args)
     if variable.in_box:
-        given = f"{e.depth()}, {tuple_text(args)}, {fallback(e, ref)}"
-        return f"call_late({variable.python}[0], {ref.name!r}, {given})"
+        rest = f"{e.depth()}, {tuple_text(args)}, {fallback(e, ref)}"
+        return f"call_late({variable.python}[0], {ref.name!r}, {rest})"
     if fn := variable.known_fn:
-        return known_call(e, fn, variable.python, args)
+        given = node.args if isinstance(node, ast.Call) else ()
+        return known_call(e, fn, variable.python, args, e.view.version(fn, given))
     if variable.struct is not None:
         return struct_call(variable.struct, at_most(e, 1, args))
     return value_call(e, ref, args)
 
 
-def known_call(e: Emitter, fn: ast.FnDecl, target: str, args: list[Text]) -> str:
+def known_call(
+    e: Emitter, fn: ast.FnDecl, target: str, args: list[Text], version: Version | None = None
+) -> str:
     params = fn.params
     if params and params[-1].rest:
         plain = len(params) - 1
@@ -89,7 +93,8 @@ def known_call(e: Emitter, fn: ast.FnDecl, target: str, args: list[Text]) -> str
     else:
         args = at_most(e, len(params), args)
     callee = e.temp()
-    return f"({callee} := {target}.call)({joined([e.depth(), *args])})"
+    slot = "fast" if version else "call"
+    return f"({callee} := {target}.{slot})({joined([e.depth(), *args])})"
 
 
 def missing(params: Sequence[ast.Param]) -> list[str]:
@@ -105,7 +110,7 @@ def struct_call(struct: ast.StructDecl, args: list[Text]) -> str:
 def value_call(e: Emitter, ref: Reference, args: list[Text]) -> str:
     """A call of a variable: at once when it holds a function of this arity. ``g(x)``:
 
-        (t1 := g_1.call)(e, x_2) if type(g_1) is Fn and g_1.arity == 1
+        (t1 := g_1.call)(e, x_2) if g_1.__class__ is Fn and g_1.arity == 1
             else call_named(g_1, 'g', e, (x_2,), ())
 
     The callee gets a name because CPython 3.11 reads a slot faster than it calls a method found in one.
@@ -116,7 +121,7 @@ def value_call(e: Emitter, ref: Reference, args: list[Text]) -> str:
     settled = [e.settle(text) for text in args]
     plain = joined([depth, *settled])
     slow = f"call_named({target}, {ref.name!r}, {depth}, {tuple_text(settled)}, {fallback(e, ref)})"
-    test = f"type({target}) is Fn and {target}.arity == {len(args)}"
+    test = f"{type_of(target)} is Fn and {target}.arity == {len(args)}"
     return f"({callee} := {target}.call)({plain}) if {test} else {slow}"
 
 
@@ -204,13 +209,14 @@ def length(e: Emitter, node: ast.Node, arg: ast.Node, text: Text) -> str:
         return f"len({text})"
     atom = e.settle(text)
     slow = e.mark(node, f"{e.unit.builtin_function('len')}(vm, {atom})")
-    return f"(len({atom}) if type({atom}) is list or type({atom}) is str else {slow})"
+    return f"(len({atom}) if {type_of(atom)} is list or {type_of(atom)} is str else {slow})"
 
 
 # --- methods ----------------------------------------------------------------------------------------
 
 
 def method_call(e: Emitter, node: ast.MethodCall, into: Operand | None) -> Text:
+    from harnpy.vm.emit.callbacks import chain_call, list_call
     from harnpy.vm.emit.expressions import enum_reference, list_text, sequence
 
     if variant := enum_reference(e, node):
@@ -222,11 +228,25 @@ def method_call(e: Emitter, node: ast.MethodCall, into: Operand | None) -> Text:
         target, *args = e.operands([node.object, *node.args])
         given = list_text(node.args, args)
         return e.mark(node, f"call_method({e.depth()}, {target}, {node.name!r}, {given})")
+    if written := chain_call(e, node, plain_method_call) or list_call(e, node, into, plain_method_call):
+        return written
     target, *args = e.operands([node.object, *node.args])
     if not (isinstance(target, Operand) and target.is_slot):
         target, *args = [e.fresh(target), *map(e.settle, args)]
     if node.optional:
         args = [e.settle(text) for text in args]
+    if node.name == "contains" and len(args) == 1 and not node.optional:
+        args = [e.settle(args[0])]
+        slow = plain_method_call(e, node, target, args)
+        return in_list(e, node.object, target, node.args[0], args[0], slow)
+    if e.kind(node.object) == "any" and node.name in e.unit.impl_methods and not node.optional:
+        return impl_call(e, node, target, args)
+    text = plain_method_call(e, node, target, args)
+    return f"(None if {target} is None else {text})" if node.optional else text
+
+
+def plain_method_call(e: Emitter, node: ast.MethodCall, target: Operand, args: list[Text]) -> Text:
+    """A call of a method of any value."""
     table = e.unit.method_table(node.name, len(args))
     text = f"{table}[type({target})]({joined(['vm', target, *args])})"
     if e.kind(node.object) == "any":
@@ -235,9 +255,47 @@ def method_call(e: Emitter, node: ast.MethodCall, into: Operand | None) -> Text:
         if any(is_marked(str(arg)) for arg in args):
             # The first branch ends on the line of an argument.
             text = e.mark(node, text)
-        text = f"({own} if type({target}) is Struct else {text})"
-    text = e.mark(node, text)
-    return f"(None if {target} is None else {text})" if node.optional else text
+        text = f"({own} if {type_of(target)} is Struct else {text})"
+    return e.mark(node, text)
+
+
+def in_list(e: Emitter, container: ast.Node, target: Text, item: ast.Node, x: Text, slow: Text) -> Text:
+    """Whether a list has an item, by Python's `in` where that is Harn's: for strings and most ints.
+
+    (x_2 in xs_1 if xs_1.__class__ is list and 1 < x_2 < 1073741824 and not signal.pending else …)
+    """
+    if e.kind(item) not in ("int", "str"):
+        return slow
+    tests = [] if e.kind(container) == "list" else [f"{type_of(target)} is list"]
+    if e.kind(item) == "int":
+        # To Python 1 is True, and 0 is False.
+        tests.append(f"1 < {x} < 1073741824")
+    tests.append("not signal.pending")
+    return f"({x} in {target} if {' and '.join(tests)} else {slow})"
+
+
+def impl_call(e: Emitter, node: ast.MethodCall, target: Operand, args: list[Text]) -> Operand:
+    """A call of what may be a method of an `impl` of this file. ``p.norm()``:
+
+    if p_1.__class__ is Struct:
+     try: t1 = impls[p_1.type]['norm']
+     except KeyError: t1 = None
+     t3 = (t2 := t1.call)(e, p_1) if t1 is not None and t1.arity == 1 else m_norm_0_.own(vm, e, p_1)
+    else: t3 = m_norm_0_[type(p_1)](vm, p_1)
+    """
+    args = [e.settle(text) for text in args]
+    method, call, slot = e.temp(), e.temp(), e.temp()
+    table = e.unit.method_table(node.name, len(args))
+    other = f"{table}[type({target})]({joined(['vm', target, *args])})"
+    own = f"{table}.own({joined(['vm', e.depth(), target, *args])})"
+    fits = f"{method} is not None and {method}.arity == {len(args) + 1}"
+    straight = f"({call} := {method}.call)({joined([e.depth(), target, *args])})"
+    e.line(f"if {type_of(target)} is Struct:")
+    e.line(f" try: {method} = impls[{target}.type][{node.name!r}]")
+    e.line(f" except KeyError: {method} = None")
+    e.line(f" {slot} = " + e.mark(node, f"{straight} if {fits} else {own}"))
+    e.line(f"else: {slot} = " + e.mark(node, other))
+    return slot
 
 
 def namespaced(e: Emitter, node: ast.MethodCall) -> str | None:
@@ -294,16 +352,17 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
         return False
     variable = ref.variable
     args = [node.left] if isinstance(node, ast.Pipe) else list(node.args)  # type: ignore[attr-defined]
-    if is_self(e, ref) and not e.loops:
+    fn = variable.known_fn
+    version = e.view.version(fn, args) if fn else None
+    if is_self(e, ref) and not e.loops and e.version in (None, version):
         again(e, args)
         return True
-    fn = variable.known_fn
     if fn and not e.unit.calls_out(fn):
         return False
     e.may_tail = True
     texts = e.operands(args)
     if fn:
-        known_tail(e, fn, variable.python, texts)
+        known_tail(e, fn, variable.python, texts, version)
     else:
         target, given = variable.python, f"{e.depth()}, {tuple_text(texts)}"
         if isinstance(node, ast.Call):
@@ -319,11 +378,11 @@ def called_by_calls(e: Emitter) -> bool:
     return e.function.parent is not None and not isinstance(e.function.node, ast.Spawn | ast.Parallel)
 
 
-def known_tail(e: Emitter, fn: ast.FnDecl, target: str, args: list[Text]) -> None:
+def known_tail(e: Emitter, fn: ast.FnDecl, target: str, args: list[Text], version: Version | None) -> None:
     """Leave the call to make with the caller: what to run, with what."""
     if len(args) == len(fn.params) and not (fn.params and fn.params[-1].rest):
         e.line(f"TAIL.args = {tuple_text(args)}")
-        e.line(f"TAIL.body = {target}.body")
+        e.line(f"TAIL.body = {target}.{'fast_body' if version else 'body'}")
         e.line("return TAIL")
     else:
         e.line(f"return tail({target}, {tuple_text(args)})")

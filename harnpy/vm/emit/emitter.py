@@ -8,18 +8,20 @@ take a *destination*: a slot, `RETURN` or `DISCARD`.
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit import ENTRY, NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading
+from harnpy.vm.emit import ENTRY, NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading, type_of
+from harnpy.vm.emit.bounds import Known, assume
 from harnpy.vm.emit.source_map import Line, mark
 from harnpy.vm.resolve import signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
     from harnpy.vm.emit import Text
     from harnpy.vm.emit.program import UnitDraft
     from harnpy.vm.resolve import FunctionScope, Reference, Variable
+    from harnpy.vm.resolve.kinds import Version
 
     Destination: TypeAlias = "Operand | Goal"
 
@@ -40,7 +42,9 @@ class _Around:
 
 
 if TYPE_CHECKING:
-    from contextlib import contextmanager as around
+    import contextlib
+
+    around = contextlib.contextmanager
 else:
     # Contextlib is not worth its import when a program starts.
     def around(steps):
@@ -130,6 +134,27 @@ def part_of(refs: dict[int, Reference], node: ast.Node) -> str:
     return ref.variable.python if ref and ref.kind == "local" and ref.variable else ""
 
 
+#: Tests for the kinds of values that are updated in place.
+TYPE_TESTS = {
+    "list": "{0}.__class__ is list",
+    "dict": "{0}.__class__ is dict",
+    "fields": "({0}.__class__ is dict or {0}.__class__ is Struct)",
+}
+
+
+class Alone:
+    """The kind of value that a loop updates a variable for, and the flag that nobody else holds it."""
+
+    __slots__ = ("flag", "kind")
+
+    def __init__(self, flag: Operand, kind: str) -> None:
+        self.flag = flag
+        self.kind = kind
+
+    def asking(self, x: Operand) -> str:
+        return f"{self.flag} = {TYPE_TESTS[self.kind].format(x)} and getrefcount({x}) == SOLE"
+
+
 #: Python's own limit on indentation is 100; this leaves room for what we add.
 _MAX_INDENT = 90
 
@@ -163,9 +188,12 @@ _LEAVING = (ast.Return, ast.Throw, ast.Break, ast.Continue)
 class Emitter:
     """The state of one function's translation."""
 
-    def __init__(self, unit: UnitDraft, function: FunctionScope) -> None:
+    def __init__(self, unit: UnitDraft, function: FunctionScope, version: Version | None = None) -> None:
         self.unit = unit
         self.function = function
+        self.version = version
+        """Which version of the function is being written; None: the one for any arguments."""
+        self.view = version.view if version else unit.kinds.everywhere
         self.refs = unit.resolution.refs
         self.lines: list[Line] = []
         self.indent = 2
@@ -179,6 +207,8 @@ class Emitter:
         self.deadlines: list[Operand] = []
         """The tokens of the `deadline` blocks around the current place."""
         self.uses_depth = False
+        self.first_call: int | None = None
+        """The line before the first statement of the body that calls something at a greater depth."""
         self.self_tail = False
         self.may_tail = False
         self.generator = function.yields
@@ -187,6 +217,16 @@ class Emitter:
         self.outer: set[Operand] = set()
         """… and those of the function around it that it assigns."""
         self.leftovers = Leftovers()
+        self.known = Known()
+        self.alone: dict[Variable, Alone] = {}
+        """The variables that the loops around the current place only update (`updates`)."""
+        self.int_flags: dict[str, Operand] = {}
+        """The slots of variables that loops around the current place add to, with the flags that hold whether
+        they are ints."""
+        self.unreduced: set[str] = set()
+        """The slots of ints that are reduced to 64 bits at the end of a loop only."""
+        self.declared = {variable.python for variable in (*function.params, *function.captures.values())}
+        """The slots of variables that have been declared so far."""
 
     # --- lines ------------------------------------------------------------------------------------
 
@@ -240,6 +280,45 @@ class Emitter:
         self.loops.pop()
 
     @around
+    def updating(self, variables: Mapping[Variable, str]) -> Iterator[None]:
+        """Around a loop that only updates ``variables``, values of those kinds: they have flags there."""
+        for variable, kind in variables.items():
+            flag = Operand(f"sole{self.number_temp()}", TEMP)
+            self.line(f"{flag} = False")
+            self.alone[variable] = Alone(flag, kind)
+        yield
+        for variable in variables:
+            del self.alone[variable]
+
+    @around
+    def summing(self, variables: Iterable[Variable]) -> Iterator[None]:
+        """Around a loop that assigns ``variables`` nothing but sums with themselves."""
+        added = [v.python for v in variables if v.python not in self.int_flags]
+        for slot in added:
+            flag = Operand(f"int{self.number_temp()}", TEMP)
+            self.line(f"{flag} = {slot}.__class__ is int")
+            self.int_flags[slot] = flag
+        yield
+        for slot in added:
+            del self.int_flags[slot]
+
+    @around
+    def adding_up(self, variables: Iterable[Variable]) -> Iterator[None]:
+        """Around a loop that only adds to ``variables``: how often they are reduced makes no difference."""
+        added = [reading(v) for v in variables if v.python not in self.unreduced]
+        self.unreduced.update(map(str, added))
+        yield
+        self.unreduced.difference_update(map(str, added))
+        for slot in added:
+            flag = self.int_flags.get(slot.text)
+            test = f"{slot} > 1073741823 or {slot} < -1073741823"
+            self.line(f"if {f'{flag} and ({test})' if flag else test}: {slot} = wrap({slot})")
+
+    def reduced(self, text: Text) -> Text:
+        """The value of a slot for what is done with any values."""
+        return f"wrap({text})" if str(text) in self.unreduced else text
+
+    @around
     def under_deadline(self, token: Operand) -> Iterator[None]:
         self.deadlines.append(token)
         yield
@@ -264,13 +343,16 @@ class Emitter:
     @around
     def nested_function(self) -> Iterator[tuple[list[Line], set[Operand]]]:
         """In a Python function of its own; gives its lines and the slots outside that it assigns."""
-        outside = self.lines, self.own, self.outer, self.loops, self.generator, self.leftovers
+        outside = self.lines, self.own, self.outer, self.loops, self.generator
+        around = self.leftovers, self.known, self.int_flags
         self.lines, self.own, self.outer, self.loops, self.generator = [], set(), set(), [], False
-        self.leftovers = Leftovers()
+        # It runs later, when variables have other values.
+        self.leftovers, self.known, self.int_flags = Leftovers(), Known(), {}
         self.indent += 1
         yield self.lines, self.outer
         self.indent -= 1
-        self.lines, self.own, self.outer, self.loops, self.generator, self.leftovers = outside
+        self.lines, self.own, self.outer, self.loops, self.generator = outside
+        self.leftovers, self.known, self.int_flags = around
 
     def number_temp(self) -> int:
         self.temps += 1
@@ -282,7 +364,17 @@ class Emitter:
     def assign(self, target: Operand, text: Text) -> None:
         if text != target:
             self.line(f"{target} = {text}")
+            self.changed(target)
         self.assigned(target)
+
+    def changed(self, slot: Operand) -> None:
+        """After an assignment of any value: look whether it is an int, if there is a flag for that."""
+        if flag := self.int_flags.get(slot.text):
+            self.line(f"{flag} = {type_of(slot)} is int")
+
+    def is_int(self, slot: Text) -> str:
+        """The test whether a value at hand is an int."""
+        return str(self.int_flags.get(str(slot)) or f"{type_of(slot)} is int")
 
     def assigned(self, target: Operand) -> None:
         """Note the assignment, so that a nested Python function declares the slot nonlocal."""
@@ -370,7 +462,12 @@ class Emitter:
         return mark(text, node)
 
     def kind(self, node: ast.Node) -> str:
-        return self.unit.kinds.kind(node)
+        return self.view.kind(node)
+
+    def kind_of(self, variable: Variable) -> str:
+        """The kind of a variable."""
+        kind = self.view.of_variable(variable)
+        return kind if isinstance(kind, str) else "any"
 
     def depth(self) -> str:
         """The slot that holds the depth of the functions called from here."""
@@ -416,10 +513,14 @@ class Emitter:
         else:
             self.line(f"return {text}")
 
-    def block(self, block: ast.Block, dest: Destination) -> None:
-        """A `{ … }` with a scope of its own."""
+    def block(self, block: ast.Block, dest: Destination, *conds: tuple[ast.Node, bool]) -> None:
+        """A `{ … }` with a scope of its own, which runs where the conditions are true, or false."""
+        self.known.enter()
+        for cond, truth in conds:
+            assume(self, cond, truth)
         self.open_scope(block)
         self.statements(block.statements, dest)
+        self.known.leave()
 
     def open_scope(self, owner: ast.Node) -> None:
         """Make what a block's closures may look for before it is declared."""
@@ -432,12 +533,16 @@ class Emitter:
         for variable in scope.shells:
             self.assign_new(variable, f"shell({variable.name!r}, {parameters_text(variable)})")
 
-    def statements(self, statements: Sequence[ast.Node], dest: Destination) -> None:
+    def statements(self, statements: Sequence[ast.Node], dest: Destination, whole: bool = False) -> None:
+        """Statements in a row; ``whole``: they are all of a function's body."""
         last = statements[-1] if statements else None
         for statement in statements:
+            before = self.uses_depth or len(self.lines)
             self.leftovers.begin()
             self.into(statement, dest if statement is last else DISCARD)
             self.leftovers.end()
+            if whole and self.uses_depth and before is not True:
+                self.first_call = before
         if last is None and dest is not DISCARD:
             self.store(dest, NIL)
 
@@ -454,7 +559,13 @@ class Emitter:
         self.line(f"redeclared({name!r})")
         return True
 
+    def forget(self, variable: Variable) -> None:
+        """Before an assignment of any value: it may have other holders."""
+        if alone := self.alone.get(variable):
+            self.line(f"{alone.flag} = False")
+
     def declare_slot(self, slot: str) -> None:
+        self.declared.add(slot)
         if self.own is not None:
             self.own.add(slot)
 

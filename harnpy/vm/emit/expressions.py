@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.syntax.names import enum_variant
-from harnpy.vm.emit import CONSTANT, NIL, Operand, constant, joined, reading
-from harnpy.vm.resolve.types import WRAPPING
+from harnpy.vm.emit import CONSTANT, NIL, Operand, constant, joined, reading, type_of
+from harnpy.vm.emit.bounds import LEAST, MOST, bounds, unreduced
+from harnpy.vm.resolve.kinds import WRAPPING, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from harnpy.vm.emit import Text
     from harnpy.vm.emit.emitter import Emitter
     from harnpy.vm.emit.source_map import Line
-    from harnpy.vm.resolve import Reference
+    from harnpy.vm.resolve import Reference, Variable
 
     #: A value's text, and the lines that must come before it.
     Choice = tuple[Text, list[Line]]
@@ -45,7 +46,7 @@ def interpolation(e: Emitter, node: ast.Interp, into: Operand | None) -> Text:
         elif e.kind(part) in ("int", "str"):
             pieces.append(f"{{{atom}}}")
         else:
-            test = f"type({atom}) is str or type({atom}) is int"
+            test = f"{type_of(atom)} is str or {type_of(atom)} is int"
             pieces.append("{" + f"{atom} if {test} else display({atom})" + "}")
     return 'f"' + "".join(pieces) + '"'
 
@@ -141,7 +142,8 @@ def read(e: Emitter, node: ast.Node, ref: Reference) -> Text:
 
 
 def member(e: Emitter, node: ast.Member, into: Operand | None) -> Text:
-    """A property. ``p.x`` is tried as an entry of a dict or struct, which nothing guards:
+    """A property. ``p['x']`` reads what is surely there. Any other is tried as an entry of a dict or struct,
+    which nothing guards:
 
         try:
          t1 = p_1['x']
@@ -150,21 +152,23 @@ def member(e: Emitter, node: ast.Member, into: Operand | None) -> Text:
 
     ``p?.x``, and what other values have too, like ``xs.count``, fails too often for that:
 
-        (p_1.get('x') if type(p_1) is dict else get_prop_optional(p_1, 'x'))
+        (p_1.get('x') if p_1.__class__ is dict else get_prop_optional(p_1, 'x'))
     """
     if variant := enum_reference(e, node):
         return f"EnumValue({variant[0]!r}, {variant[1]!r})"
+    if has_field(e, node):
+        return f"{e.expr(node.object)}[{node.name!r}]"
     if node.optional:
         atom = e.slot(node.object)
         slow = f"get_prop_optional({atom}, {node.name!r})"
-        return f"({atom}.get({node.name!r}) if type({atom}) is dict else {slow})"
+        return f"({atom}.get({node.name!r}) if {type_of(atom)} is dict else {slow})"
     names, root = path(node)
     if len(names) > 1 and root is not node.object:
         return long_path(e, node, root, names, into)
     atom = e.slot(node.object)
     slow = e.mark(node, f"get_prop({atom}, {node.name!r})")
     if node.name in COMPUTED:
-        return f"({atom}.get({node.name!r}) if type({atom}) is dict else {slow})"
+        return f"({atom}.get({node.name!r}) if {type_of(atom)} is dict else {slow})"
     slot = into or e.temp()
     if slot == atom:
         slot = e.temp()
@@ -174,6 +178,12 @@ def member(e: Emitter, node: ast.Member, into: Operand | None) -> Text:
     e.line(f" {slot} = {slow}")
     e.assigned(slot)
     return slot
+
+
+def has_field(e: Emitter, node: ast.Member) -> bool:
+    """Return True if what ``node`` reads of surely has that field."""
+    shape = e.view.shape(node.object)
+    return isinstance(shape, Record) and node.name in shape.fields
 
 
 def path(node: ast.Member) -> tuple[tuple[str, ...], ast.Node]:
@@ -222,9 +232,10 @@ def enum_reference(e: Emitter, node: ast.Node) -> tuple[str, str] | None:
 def index(e: Emitter, node: ast.Index, into: Operand | None) -> Text:
     """An element; out of range it is nil. ``xs[i]``:
 
-    if type(xs_1) is list and type(i_2) is int:
+    if xs_1.__class__ is list and i_2.__class__ is int:
      try: t1 = xs_1[i_2]
      except IndexError: t1 = None
+    elif xs_1.__class__ is dict and i_2.__class__ is str: t1 = xs_1.get(i_2)
     else: t1 = index(xs_1, i_2)
     """
     target, key = e.atoms([node.object, node.index])
@@ -233,17 +244,24 @@ def index(e: Emitter, node: ast.Index, into: Operand | None) -> Text:
     slow = e.mark(node, f"index({target}, {key})")
     if node.optional:
         return f"(None if {target} is None else {slow})"
-    if isinstance(node.index, ast.Str):
-        return f"({target}.get({key}) if type({target}) is dict else {slow})"
-    kind = e.kind(node.index)
-    if kind not in ("int", "any"):
+    of, kind = e.kind(node.object), e.kind(node.index)
+    if kind == "str":
+        return f"({target}.get({key}) if {type_of(target)} is dict else {slow})"
+    if kind not in ("int", "any") or of not in ("list", "dict", "any"):
         return slow
     slot = into if into and into not in (target, key) else e.temp()
-    is_int = "" if kind == "int" else f" and type({key}) is int"
-    e.line(f"if type({target}) is list{is_int}:")
-    e.line(f" try: {slot} = {target}[{key}]")
-    e.line(f" except IndexError: {slot} = None")
-    e.line(f"else: {slot} = {slow}")
+    word = "if"
+    if of != "dict":
+        tests = [f"{type_of(target)} is list"] if of == "any" or kind == "any" else []
+        tests += [e.is_int(key)] if kind == "any" else []
+        e.line(f"if {' and '.join(tests) or True}:")
+        e.line(f" try: {slot} = {target}[{key}]")
+        e.line(f" except IndexError: {slot} = None")
+        word = "elif"
+    if of != "list" and kind == "any":
+        e.line(f"{word} {type_of(target)} is dict and {type_of(key)} is str: {slot} = {target}.get({key})")
+        word = "elif"
+    e.line(f"else: {slot} = {slow}" if word == "elif" else f"{slot} = {slow}")
     e.assigned(slot)
     return slot
 
@@ -278,7 +296,7 @@ _MOST_LEAVES = 12
 def wrapping(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
     """A tree of `+ - *`. ``a + b * 2`` of values that may be anything:
 
-    if type(a_1) is int and type(b_2) is int:
+    if a_1.__class__ is int and b_2.__class__ is int:
      t1 = a_1 + (b_2 * 2)
      if t1 > 1073741823 or t1 < -1073741823: t1 = wrap(t1)
     else: t1 = add(a_1, mul(b_2, 2))
@@ -298,23 +316,27 @@ def wrapping(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
     wanted, test = ring_of(ops, kinds)
     unknown = [a for a, k in zip(atoms, kinds, strict=True) if k not in wanted]
     hopeless = any(k not in (*wanted, "any") for k in kinds)
-    slow = slow_tree(e, node, iter(atoms), whole)
+    slow = slow_tree(e, node, map(e.reduced, atoms), whole)
     if hopeless:
         return slow
-    slot = into or e.temp()
     fast = fast_tree(e, node, iter(atoms), whole)
+    slot = into or e.temp()
     wrap = test == "int"
     if not unknown:
+        if wrap and not into and not beyond(e, node, slot):
+            return f"({fast})"
         e.line(f"{slot} = {fast}")
         if wrap:
             wrap_line(e, node, slot, "")
     else:
-        guards = " and ".join(f"type({a}) is {test}" for a in dict.fromkeys(unknown))
-        e.line(f"if {guards}:")
+        ask = e.is_int if wrap else lambda a: f"{type_of(a)} is {test}"
+        e.line(f"if {' and '.join(ask(a) for a in dict.fromkeys(unknown))}:")
         e.line(f" {slot} = {fast}")
         if wrap:
             wrap_line(e, node, slot, " ")
-        e.line(f"else: {slot} = {slow}")
+        with e.suite("else"):
+            e.line(f"{slot} = {slow}")
+            e.changed(slot)
     e.assigned(slot)
     return slot
 
@@ -331,15 +353,18 @@ def ring_of(ops: set[str], kinds: list[str]) -> tuple[tuple[str, ...], str]:
 
 
 def wrap_line(e: Emitter, node: ast.Binary, slot: Operand, pad: str) -> None:
-    """Reduce to 64 bits; adding or taking away a constant can only leave on one side."""
-    constant = isinstance(node.right, ast.Int) and not isinstance(node.left, ast.Binary)
-    if constant and node.op == "+":
-        test = f"{slot} > 1073741823"
-    elif constant and node.op == "-":
-        test = f"{slot} < -1073741823"
-    else:
-        test = f"{slot} > 1073741823 or {slot} < -1073741823"
-    e.line(f"{pad}if {test}: {slot} = wrap({slot})")
+    """Reduce to 64 bits what may be beyond them."""
+    if slot.text in e.unreduced:
+        return
+    if test := beyond(e, node, slot):
+        e.line(f"{pad}if {test}: {slot} = wrap({slot})")
+
+
+def beyond(e: Emitter, node: ast.Binary, slot: Operand) -> str:
+    """The test whether ``slot``, which holds ``node`` of ints, is beyond 64 bits; "" where it can't be."""
+    low, high = unreduced(e, node)
+    tests = [f"{slot} > 1073741823" if high > MOST else "", f"{slot} < -1073741823" if low < LEAST else ""]
+    return " or ".join(filter(None, tests))
 
 
 def collect(e: Emitter, node: ast.Node, leaves: list[ast.Node], ops: set[str]) -> None:
@@ -364,11 +389,35 @@ def fuses(e: Emitter, parent: ast.Binary, side: ast.Node) -> bool:
     """Return True if ``side`` may be computed together with its parent.
 
     Not when the tree grows too large, and a left side not when evaluating the right one could have
-    effects that an error of the left must prevent.
+    effects, or an error, that an error of the left must prevent.
     """
     if leaf_count(side) >= _MOST_LEAVES:
         return False
-    return side is parent.right or all_simple(e, parent.right)
+    return side is parent.right or all_simple(e, parent.right) or reads_again(e, side, parent.right)
+
+
+def reads_again(e: Emitter, side: ast.Node, right: ast.Node) -> bool:
+    """Return True if ``right`` reads a property of a variable of which ``side`` has read one.
+
+    What has one property refuses no other; that of the names in `COMPUTED` isn't said.
+    """
+    variable, waiting = property_of(e, right), [side]
+    while variable and waiting:
+        node = waiting.pop()
+        if is_ring(node):
+            waiting += [node.left, node.right]  # type: ignore[attr-defined]
+        elif property_of(e, node) is variable:
+            return True
+    return False
+
+
+def property_of(e: Emitter, node: ast.Node) -> Variable | None:
+    """The variable of which ``node`` reads a property."""
+    if not isinstance(node, ast.Member) or node.optional or node.name in COMPUTED:
+        return None
+    ref = e.refs.get(id(node.object)) if isinstance(node.object, ast.Name) else None
+    variable = ref.variable if ref and ref.kind == "local" else None
+    return None if variable is None or variable.in_table or variable.in_box else variable
 
 
 def leaf_count(node: ast.Node) -> int:
@@ -383,7 +432,9 @@ def leaf_count(node: ast.Node) -> int:
 
 
 def all_simple(e: Emitter, node: ast.Node) -> bool:
-    """Return True if ``node`` only reads constants, and variables that are surely there."""
+    """Return True if ``node`` only reads constants, and variables and fields that are surely there."""
+    while isinstance(node, ast.Member) and has_field(e, node):
+        node = node.object
     if isinstance(node, ast.Binary) and node.op in WRAPPING:
         return all_simple(e, node.left) and all_simple(e, node.right)
     if isinstance(node, ast.Name):
@@ -537,13 +588,24 @@ def binary(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
 
 
 def division(e: Emitter, node: ast.Binary) -> str:
+    """``a / b`` and ``a % b``, which Python does alike where neither is negative:
+
+    (a_1 // b_2 if a_1.__class__ is int and a_1 >= 0 and b_2.__class__ is int and b_2 > 0 else div(a_1, b_2))
+    """
     left, right = e.atoms([node.left, node.right])
     slow = e.mark(node, f"{SLOW[node.op]}({left}, {right})")
-    if isinstance(node.right, ast.Int) and node.right.value > 0 and e.kind(node.left) in ("int", "any"):
-        guard = f"type({left}) is int and " if e.kind(node.left) == "any" else ""
-        fast = f"{left} // {right}" if node.op == "/" else f"{left} % {right}"
-        return f"({fast} if {guard}{left} >= 0 else {slow})"
-    return slow
+    guards = []
+    for atom, operand, least in ((left, node.left, ">= 0"), (right, node.right, "> 0")):
+        kind = e.kind(operand)
+        if kind not in ("int", "any") or (isinstance(operand, ast.Int) and operand.value == 0):
+            return slow
+        if kind == "any":
+            guards.append(e.is_int(atom))
+        if kind == "any" or bounds(e, operand)[0] < (least == "> 0"):
+            guards.append(f"{atom} {least}")
+    operator = "//" if node.op == "/" else "%"
+    fast = f"{left} {operator} {right}"
+    return f"({fast} if {' and '.join(guards)} else {slow})" if guards else f"({fast})"
 
 
 def comparison(e: Emitter, node: ast.Binary) -> str:
@@ -552,7 +614,7 @@ def comparison(e: Emitter, node: ast.Binary) -> str:
         left, right = e.operands([node.left, node.right])
         return f"({left} {node.op} {right})"
     left, right = e.atoms([node.left, node.right])
-    guards = [f"type({a}) is int" for a, k in zip((left, right), kinds, strict=True) if k != "int"]
+    guards = [e.is_int(a) for a, k in zip((left, right), kinds, strict=True) if k != "int"]
     slow = f"{SLOW[node.op]}({left}, {right})"
     return f"({left} {node.op} {right} if {' and '.join(guards)} else {slow})"
 
@@ -573,8 +635,8 @@ def equality(e: Emitter, node: ast.Binary) -> str:
     slow = f"{SLOW[op]}({left}, {right})"
     if "int" in kinds:
         unsure = left if kinds[1] == "int" else right
-        return f"({left} {op} {right} if type({unsure}) is int else {slow})"
-    return f"({left} {op} {right} if type({left}) is int and type({right}) is int else {slow})"
+        return f"({left} {op} {right} if {e.is_int(unsure)} else {slow})"
+    return f"({left} {op} {right} if {e.is_int(left)} and {e.is_int(right)} else {slow})"
 
 
 def unary(e: Emitter, node: ast.Unary, into: Operand | None) -> Text:

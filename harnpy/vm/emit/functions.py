@@ -18,18 +18,19 @@ if TYPE_CHECKING:
 
     from harnpy.vm.emit import Operand, Text
     from harnpy.vm.resolve import FunctionScope, Resolution, Variable
+    from harnpy.vm.resolve.kinds import Version
     from harnpy.vm.resolve.types import Spec
 
 # Checks of annotated parameters: the common ones in line, before the full check. Spec: 02 §20.
 
 
 _QUICK = {
-    "int": "type({0}) is not int and type({0}) is not float",
-    "float": "type({0}) is not int and type({0}) is not float",
-    "string": "type({0}) is not str",
-    "bool": "type({0}) is not bool",
-    "list": "type({0}) is not list",
-    "closure": "type({0}) is not Fn",
+    "int": "{0}.__class__ is not int and {0}.__class__ is not float",
+    "float": "{0}.__class__ is not int and {0}.__class__ is not float",
+    "string": "{0}.__class__ is not str",
+    "bool": "{0}.__class__ is not bool",
+    "list": "{0}.__class__ is not list",
+    "closure": "{0}.__class__ is not Fn",
 }
 
 
@@ -93,7 +94,7 @@ def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Pa
     dest = DISCARD if declared or e.generator else RETURN
     with e.apart(0) as main, e.deferring():
         e.open_scope(function.node)
-        e.statements(body.statements, dest)
+        e.statements(body.statements, dest, whole=True)
     node = function.node
     maker, name = f"make{number}", f"f{number}"
     captures = list(function.captures.values())
@@ -108,7 +109,9 @@ def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Pa
         if not e.self_tail:
             lines.append(Line(2, POLL, node))
         if e.uses_depth:
-            lines.append(Line(2, "e = d + 1", node))
+            deeper = Line(2, "e = d + 1", node)
+            early = e.self_tail or function.defers or e.first_call is None
+            lines.append(deeper) if early else main.insert(e.first_call or 0, deeper)
         inner = [*(Line(2, text, node) for text in private), *prologue, *main]
         if e.self_tail:
             lines.append(Line(2, "while True:", node))
@@ -149,8 +152,13 @@ def signature(function: FunctionScope, params: Sequence[ast.Param]) -> str:
 
 def entry_checks(e: Emitter, params: Sequence[ast.Param]) -> None:
     """Each parameter in its turn: the default if nothing was passed, then the annotation (02 §9.2, §20)."""
-    for param, variable in zip(params, e.function.params, strict=False):
+    for i, (param, variable) in enumerate(zip(params, e.function.params, strict=False)):
         e.at = param
+        if e.version:
+            # Its callers pass all arguments.
+            if param.type is not None and not e.version.passes(param, i):
+                _check_annotation(e, param.name, param.type, variable.python)
+            continue
         if param.default is not None:
             with e.suite(f"if {variable.python} is MISSING"):
                 e.into(param.default, reading(variable))
@@ -210,6 +218,9 @@ def declaration(e: Emitter, node: ast.FnDecl) -> None:
         e.line(f"fill({variable.python}, {body}, {trampoline})")
     else:
         e.assign_new(variable, fn_text(node.name, node.params, body, trampoline))
+    if version := e.unit.kinds.versions.get(id(node)):
+        body, trampoline = make(e, node, node.name, node.body, node.params, version)
+        e.line(f"hasten({variable.python}, {body}, {trampoline})")
 
 
 def closure(e: Emitter, node: ast.Closure | ast.FnExpr, into: Operand | None) -> Text:
@@ -227,11 +238,16 @@ def fn_text(name: str | None, params: Sequence[ast.Param], body: str, trampoline
 
 
 def make(
-    e: Emitter, node: ast.Node, shown: str, body: ast.Block, params: Sequence[ast.Param]
+    e: Emitter,
+    node: ast.Node,
+    shown: str,
+    body: ast.Block,
+    params: Sequence[ast.Param],
+    version: Version | None = None,
 ) -> tuple[str, bool]:
     """Text that makes the Python function of ``node``, and whether it may return a tail call."""
     function = e.unit.resolution.functions[id(node)]
-    maker = write_maker(Emitter(e.unit, function), shown, body, params)
+    maker = write_maker(Emitter(e.unit, function, version), shown, body, params)
     captured = [
         outer.python if not own.late or outer.captured_from else outer.box
         for outer, own in function.captures.items()

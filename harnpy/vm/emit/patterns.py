@@ -5,11 +5,13 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
 from harnpy.syntax.names import enum_variant, is_computed
-from harnpy.vm.emit import constant, reading
+from harnpy.vm.emit import constant, reading, type_of
+from harnpy.vm.emit.bounds import bounds
 from harnpy.vm.emit.emitter import DISCARD
 from harnpy.vm.emit.expressions import SLOW, condition
 from harnpy.vm.emit.updates import (
     add_to_part,
+    indexes_of,
     let_go,
     may_update,
     path_text,
@@ -53,6 +55,7 @@ def let(e: Emitter, node: ast.Let) -> None:
         e.declare_slot(variable.python)
         e.into(node.value, reading(variable))
         e.show_in_box(variable)
+        learn(e, variable, node.value)
 
 
 def source(e: Emitter, pattern: ast.Node, node: ast.Node) -> Operand:
@@ -145,19 +148,33 @@ def assign(e: Emitter, node: ast.Assign) -> None:
         set_name(e, node, variable)
     else:
         compound = ast.Binary(node.start, node.end, node.op[:-1], node.target, node.value)
+        # Kinds are kept by the identity of nodes.
+        e.unit.resolution.keep.append(compound)
         if not update_name(e, variable, compound):
+            e.forget(variable)
             e.assign(reading(variable), e.expr(compound, reading(variable)))
+            learn(e, variable, compound)
         e.show_in_box(variable)
 
 
 def set_name(e: Emitter, node: ast.Assign, variable: Variable) -> None:
     if not update_name(e, variable, node.value):
+        e.forget(variable)
         # Not straight into the slot: a `finally` in the value still sees the old one, and may throw.
         if variable.in_table or any(isinstance(part, ast.Try) and part.finally_ for part in walk(node.value)):
             e.assign(reading(variable), e.expr(node.value))
         else:
             e.into(node.value, reading(variable))
+        learn(e, variable, node.value)
     e.show_in_box(variable)
+
+
+def learn(e: Emitter, variable: Variable, value: ast.Node) -> None:
+    """Note within which bounds a variable is that has got ``value``, which may read it."""
+    found = bounds(e, value) if e.kind(value) == "int" else None
+    e.known.forget(variable)
+    if found:
+        e.known.learn(variable, found)
 
 
 def store(e: Emitter, node: ast.Assign, variable: Variable) -> None:
@@ -175,7 +192,7 @@ def store(e: Emitter, node: ast.Assign, variable: Variable) -> None:
 
     def put(path: list[Step], value: Operand) -> None:
         if len(path) == 1 and updates and value != x:
-            store_one(e, node, x, path[0], value)
+            store_one(e, node, variable, path[0], value)
         else:
             e.line(f"{x} = " + e.mark(node, f"store_path({x}, {path_text(path)}, {value})"))
 
@@ -198,16 +215,6 @@ def store(e: Emitter, node: ast.Assign, variable: Variable) -> None:
         e.line(f"{value} = {text}")
     put(path, value)
     e.show_in_box(variable)
-
-
-def indexes_of(target: ast.Node) -> list[ast.Node]:
-    """The index expressions of an assignment's target, in order."""
-    found: list[ast.Node] = []
-    while isinstance(target, ast.Member | ast.Index):
-        if isinstance(target, ast.Index):
-            found.insert(0, target.index)
-        target = target.object
-    return found
 
 
 def path_to(target: ast.Node, keys: Iterator[Text]) -> list[Step]:
@@ -234,7 +241,7 @@ def match(e: Emitter, node: ast.Match, dest: Destination) -> None:
 
     t1 = v_1
     t2 = False
-    if type(t1) is dict:
+    if t1.__class__ is dict:
      n_3 = t1.get('k')
      if n_3 > 1:
       t2 = True
@@ -336,15 +343,15 @@ def shape(e: Emitter, pattern: ast.Node, value: Operand) -> tuple[str | None, It
     if isinstance(pattern, ast.Dict):
         entries = [entry for entry in pattern.entries if isinstance(entry, ast.DictEntry)]
         parts = ((entry.value, f"{value}.get({key_text(entry)!a})") for entry in entries)
-        return f"type({value}) is dict", parts
+        return f"{type_of(value)} is dict", parts
     if isinstance(pattern, ast.List):
         size = f"len({value}) >= {len(pattern.items)}"
-        return f"type({value}) is list and {size}", (
+        return f"{type_of(value)} is list and {size}", (
             (p, f"{value}[{i}]") for i, p in enumerate(pattern.items)
         )
     if variant := enum_variant(pattern, e.unit.resolution.enums):
         enum, name = variant
-        kind = f"type({value}) is EnumValue and {value}.variant == {name!r} and {value}.enum == {enum!r}"
+        kind = f"{type_of(value)} is EnumValue and {value}.variant == {name!r} and {value}.enum == {enum!r}"
         args = pattern.args if isinstance(pattern, ast.MethodCall) else ()
         return kind, ((arg, f"field({value}, {i})") for i, arg in enumerate(args))
     return None, iter(())

@@ -13,8 +13,8 @@ from harnpy.vm import emit
 from harnpy.vm.emit import CONSTANT, NIL, SLOT, Operand, constant
 from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
 from harnpy.vm.emit.source_map import Line
+from harnpy.vm.resolve.kinds import Kinds
 from harnpy.vm.resolve.names import CALLS, calls_out
-from harnpy.vm.resolve.types import Kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,6 +80,9 @@ class UnitDraft:
         self.valued: set[tuple[str, str]] = set()
         self.globals: set[tuple[str, str]] = set()
         self.methods: set[tuple[str, str, int]] = set()
+        impls = [item for item in program.items if isinstance(item, ast.ImplDecl)]
+        self.impl_methods = {method.name for impl in impls for method in impl.methods}
+        """The names of the methods of the file's `impl` blocks."""
         self._functions = 0
         self._calling: dict[int, bool] = {}
         self._assigning: dict[int, bool] = {}

@@ -8,14 +8,19 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
 from harnpy.syntax.names import pack_names
-from harnpy.vm.emit import NIL, POLL, Operand, joined, reading
+from harnpy.vm.emit import NIL, POLL, Operand, joined, reading, type_of
+from harnpy.vm.emit.bounds import assignments, assume, bounds, forget_assigned
 from harnpy.vm.emit.calls import tail_call
-from harnpy.vm.emit.emitter import DISCARD, RETURN, parameters_text
+from harnpy.vm.emit.emitter import DISCARD, RETURN, around, parameters_text
 from harnpy.vm.emit.expressions import condition, deciding
 from harnpy.vm.emit.patterns import bind
+from harnpy.vm.emit.updates import sums, totals, updated_alone
+from harnpy.vm.resolve.kinds import leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harnpy.vm.emit import Text
     from harnpy.vm.emit.emitter import Destination, Emitter
 
@@ -25,8 +30,23 @@ if TYPE_CHECKING:
 # (05 §9, §11).
 
 
+@around
+def around_loop(e: Emitter, loop: ast.For | ast.While) -> Iterator[None]:
+    """Around a loop: what is known of variables when it begins, and while it runs."""
+    nodes = list(walk(loop))
+    assigned = assignments(e, nodes)
+    forget_assigned(e, assigned)
+    with (
+        e.leftovers.loop(),
+        e.updating(updated_alone(e, loop, assigned)),
+        e.summing(sums(e, assigned)),
+        e.adding_up(totals(e, nodes, assigned)),
+    ):
+        yield
+
+
 def while_(e: Emitter, node: ast.While) -> None:
-    with e.leftovers.loop():
+    with around_loop(e, node):
         while_loop(e, node)
 
 
@@ -42,7 +62,7 @@ def while_loop(e: Emitter, node: ast.While) -> None:
             e.line(f"if not {cond}: break")
         e.line(POLL)
         with e.loop():
-            e.block(node.body, DISCARD)
+            e.block(node.body, DISCARD, (node.cond, True))
     if signal:
         relay(e, signal)
 
@@ -53,7 +73,7 @@ def _may_leave(cond: ast.Node) -> bool:
 
 
 def for_(e: Emitter, node: ast.For) -> None:
-    with e.leftovers.loop():
+    with around_loop(e, node):
         for_loop(e, node)
 
 
@@ -77,8 +97,13 @@ def for_loop(e: Emitter, node: ast.For) -> None:
             e.show_in_box(simple)
         else:
             bind(e, pattern, slot)
+        e.known.enter()
+        if simple and isinstance(node.iterable, ast.RangeTo):
+            first, last = bounds(e, node.iterable.first), bounds(e, node.iterable.last)
+            e.known.learn(simple, (first[0], last[1] - node.iterable.exclusive))
         with e.loop():
             e.statements(node.body.statements, DISCARD)
+        e.known.leave()
 
 
 def iterable(e: Emitter, node: ast.Node) -> str:
@@ -132,10 +157,12 @@ def if_(e: Emitter, node: ast.If, dest: Destination) -> None:
 
 def if_chain(e: Emitter, node: ast.If, test: Text, dest: Destination) -> None:
     word = "if"
+    passed: list[tuple[ast.Node, bool]] = []
     while True:
         with e.suite(f"{word} {test}"):
-            e.block(node.then, dest)
+            e.block(node.then, dest, *passed, (node.cond, True))
         following = node.otherwise
+        passed.append((node.cond, False))
         if not isinstance(following, ast.If):
             break
         with e.apart() as lines:
@@ -149,10 +176,13 @@ def if_chain(e: Emitter, node: ast.If, test: Text, dest: Destination) -> None:
         node, word = following, "elif"
     if isinstance(following, ast.Block):
         with e.suite("else"):
-            e.block(following, dest)
-    elif dest is not DISCARD:
+            e.block(following, dest, *passed)
+        return
+    if dest is not DISCARD:
         with e.suite("else"):
             e.store(dest, NIL)
+    if len(passed) == 1 and leaves(node.then):
+        assume(e, node.cond, False)
 
 
 def try_(e: Emitter, node: ast.Try, dest: Destination) -> None:
@@ -187,7 +217,7 @@ def guarded(e: Emitter, node: ast.Try, dest: Destination) -> None:
     with e.suite(f"except FAILURES as {error}"):
         e.line(f"{value} = caught({error})")
         if isinstance(catch.type, ast.TypeName) and not catch.type.args:
-            e.line(f"if type({value}) is not EnumValue or {value}.enum != {catch.type.name!r}: raise")
+            e.line(f"if {type_of(value)} is not EnumValue or {value}.enum != {catch.type.name!r}: raise")
         variable = e.unit.resolution.variables.get((id(catch), catch.name or ""))
         e.open_scope(catch)
         if variable:
@@ -224,14 +254,14 @@ def try_star(e: Emitter, node: ast.TryStar, into: Operand | None) -> Text:
 def propagate(e: Emitter, node: ast.Propagate, into: Operand | None) -> Text:
     """``value?``: an `Err` leaves the function at once (02 §19.5).
 
-    if type(t1) is not EnumValue or t1.enum != 'Result': bad_propagation(t1)
+    if t1.__class__ is not EnumValue or t1.enum != 'Result': bad_propagation(t1)
     if t1.variant != 'Ok':
      return t1
     t2 = payload(t1)
     """
     atom = e.slot(node.value)
     e.at = node
-    e.line(f"if type({atom}) is not EnumValue or {atom}.enum != 'Result': bad_propagation({atom})")
+    e.line(f"if {type_of(atom)} is not EnumValue or {atom}.enum != 'Result': bad_propagation({atom})")
     with e.suite(f"if {atom}.variant != 'Ok'"):
         e.give(atom)
     slot = e.temp()
@@ -259,6 +289,7 @@ def retry(e: Emitter, node: ast.Retry, dest: Destination) -> None:
     last, error, signal = e.temp(), e.temp(), e.temp()
     attempt = e.temp()
     e.line(f"{last} = retry_count({e.expr(node.count)})")
+    forget_assigned(e, assignments(e, list(walk(node))))
     with e.suite(f"for {attempt} in range(1, {last} + 1)"):
         e.line(POLL)
         e.line(f"{signal} = 0")
@@ -374,7 +405,9 @@ def yield_(e: Emitter, node: ast.Yield | ast.Emit) -> None:
 
 def guard(e: Emitter, node: ast.Guard) -> None:
     with e.suite(f"if not {condition(e, node.cond)}"):
-        e.block(node.otherwise, DISCARD)
+        e.block(node.otherwise, DISCARD, (node.cond, False))
+    if leaves(node.otherwise):
+        assume(e, node.cond, True)
 
 
 def require(e: Emitter, node: ast.Require) -> None:

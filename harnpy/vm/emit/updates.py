@@ -8,17 +8,18 @@ or, below one, a property or an element.
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit import NIL, Operand, reading
-from harnpy.vm.emit.emitter import release
+from harnpy.vm.emit import NIL, Operand, reading, type_of
+from harnpy.vm.emit.emitter import TYPE_TESTS, release
 from harnpy.vm.emit.expressions import all_simple, mapping, sequence, wrap_line
 from harnpy.vm.emit.source_map import Line
-from harnpy.vm.resolve.types import WRAPPING
+from harnpy.vm.resolve.kinds import WRAPPING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.vm.emit import Text
+    from harnpy.vm.emit.bounds import Assigned
     from harnpy.vm.emit.emitter import Emitter
     from harnpy.vm.resolve import Variable
 
@@ -42,6 +43,15 @@ class Form:
         self.before = before
         self.added = added
 
+    @property
+    def kind(self) -> str:
+        """The type of value that is surely changed in place, if nobody else holds it; "" for none."""
+        return ""
+
+    def in_place(self, x: Operand, atoms: Sequence[Operand]) -> str:
+        """What changes such a value."""
+        raise NotImplementedError
+
     def check(self, e: Emitter, value: Operand) -> None:
         """Write what is refused before ``added`` are evaluated."""
 
@@ -63,10 +73,10 @@ class Sum(Form):
 
     ``x = x + y`` of values that may be anything:
 
-        if type(x_1) is dict and type(y_2) is dict and getrefcount(x_1) == SOLE: x_1.update(y_2)
-        elif type(x_1) is list and type(y_2) is list and getrefcount(x_1) == SOLE: x_1 += y_2
-        elif type(x_1) is str and type(y_2) is str: x_1 = x_1 + y_2
-        elif type(x_1) is int and type(y_2) is int: …
+        if x_1.__class__ is int and y_2.__class__ is int: …
+        elif x_1.__class__ is dict and y_2.__class__ is dict and getrefcount(x_1) == SOLE: x_1.update(y_2)
+        elif x_1.__class__ is list and y_2.__class__ is list and getrefcount(x_1) == SOLE: x_1 += y_2
+        elif x_1.__class__ is str and y_2.__class__ is str: x_1 = x_1 + y_2
         else: x_1 = add(x_1, y_2)
     """
 
@@ -75,6 +85,20 @@ class Sum(Form):
         self.chain = node
         self.kinds = {e.kind(each) for each in (self.before, *self.added)}
         self.grows = [kind for kind in ("dict", "list", "str") if self.kinds <= {"any", kind}]
+        self.item = only_item(self.added)
+        self._kind = e.kind(self.added[0]) if len(self.added) == 1 else ""
+
+    @property
+    def kind(self) -> str:
+        return self._kind if self._kind in ("list", "dict") else ""
+
+    def operands(self, e: Emitter) -> list[Operand]:
+        return [e.atom(self.item)] if self.item else super().operands(e)
+
+    def in_place(self, x: Operand, atoms: Sequence[Operand]) -> str:
+        if self.item:
+            return f"{x}.append({atoms[0]})"
+        return f"{x}.update({atoms[0]})" if self.kind == "dict" else f"{x} += {atoms[0]}"
 
     def fits(self, e: Emitter) -> bool:
         """Return True if it may be more than arithmetic, and its strings can be put together first."""
@@ -86,18 +110,30 @@ class Sum(Form):
 
     def change(self, e: Emitter, target: Target, atoms: Sequence[Operand]) -> None:
         x = target.value
+        if self.kinds == {"any"} and len(atoms) == 1:
+            target.add_ints(self.chain, atoms[0])
         for kind in self.grows if len(atoms) == 1 else ["str"]:
             unsure = [a for a, node in zip(atoms, self.added, strict=True) if e.kind(node) != kind]
-            test = " and ".join(f"type({a}) is {kind}" for a in (x, *unsure))
+            test = " and ".join(f"{type_of(a)} is {kind}" for a in (x, *unsure))
             if kind == "str":
                 target.grow(test, str(atoms[0]) if len(atoms) == 1 else f"({' + '.join(map(str, atoms))})")
+            elif self.kind:
+                target.change(test, self.in_place(x, atoms))
             else:
                 target.change(test, f"{x}.update({atoms[0]})" if kind == "dict" else f"{x} += {atoms[0]}")
-        numbers = self.kinds == {"any"} and len(atoms) == 1
-        target.otherwise(self.computed(e, x, atoms), (self.chain, atoms[0]) if numbers else None)
+        target.otherwise(self.computed(e, x, atoms))
 
     def computed(self, e: Emitter, value: Operand, atoms: Sequence[Operand]) -> str:
-        return added_one_by_one(e, self.chain, value, atoms)
+        added: Sequence[Text] = [f"[{atoms[0]}]"] if self.item else atoms
+        return added_one_by_one(e, self.chain, e.reduced(value), added)
+
+
+def only_item(added: Sequence[ast.Node]) -> ast.Node | None:
+    """The item of ``[item]``, if that is all that is added."""
+    match added:
+        case [ast.List(items=[item])] if not isinstance(item, ast.Spread):
+            return item
+    return None
 
 
 def chain(value: ast.Binary) -> tuple[ast.Node, list[ast.Node]]:
@@ -110,7 +146,7 @@ def chain(value: ast.Binary) -> tuple[ast.Node, list[ast.Node]]:
     return first, added
 
 
-def added_one_by_one(e: Emitter, value: ast.Binary, x: Operand, atoms: Sequence[Operand]) -> str:
+def added_one_by_one(e: Emitter, value: ast.Binary, x: Text, atoms: Sequence[Text]) -> str:
     deeper = isinstance(value.left, ast.Binary) and len(atoms) > 1
     left: Text = added_one_by_one(e, value.left, x, atoms[:-1]) if deeper else x  # type: ignore[arg-type]
     return e.mark(value, f"add({left}, {atoms[-1]})")
@@ -119,12 +155,17 @@ def added_one_by_one(e: Emitter, value: ast.Binary, x: Operand, atoms: Sequence[
 class Push(Form):
     """``x = x.push(y)``:
 
-    if type(x_1) is list and getrefcount(x_1) == SOLE: x_1.append(y_2)
+    if x_1.__class__ is list and getrefcount(x_1) == SOLE: x_1.append(y_2)
     else: x_1 = m_push_1_[type(x_1)](vm, x_1, y_2)
     """
 
+    kind = "list"
+
+    def in_place(self, x: Operand, atoms: Sequence[Operand]) -> str:
+        return f"{x}.append({atoms[0]})"
+
     def change(self, e: Emitter, target: Target, atoms: Sequence[Operand]) -> None:
-        target.change(f"type({target.value}) is list", f"{target.value}.append({atoms[0]})")
+        target.change(f"{type_of(target.value)} is list", self.in_place(target.value, atoms))
         target.otherwise(self.computed(e, target.value, atoms))
 
     def computed(self, e: Emitter, value: Operand, atoms: Sequence[Operand]) -> str:
@@ -135,8 +176,13 @@ class Push(Form):
 class Pop(Form):
     """``x = x.pop()``, which is a list without its last item."""
 
+    kind = "list"
+
+    def in_place(self, x: Operand, atoms: Sequence[Operand]) -> str:
+        return f"del {x}[-1:]"
+
     def change(self, e: Emitter, target: Target, atoms: Sequence[Operand]) -> None:
-        target.change(f"type({target.value}) is list", f"del {target.value}[-1:]")
+        target.change(f"{type_of(target.value)} is list", self.in_place(target.value, atoms))
         target.otherwise(self.computed(e, target.value, atoms))
 
     def computed(self, e: Emitter, value: Operand, atoms: Sequence[Operand]) -> str:
@@ -147,22 +193,29 @@ class Pop(Form):
 class Cut(Form):
     """``x = x[1:]`` and ``x = x[:-1]``: what is left stays, the rest goes.
 
-    if type(x_1) is list and getrefcount(x_1) == SOLE: del x_1[:1]
+    if x_1.__class__ is list and getrefcount(x_1) == SOLE: del x_1[:1]
     else: x_1 = slice_(x_1, 1, None)
 
     Python moves the items that stay up to the front, all references in one go: as `list.pop(0)` does, a tenth
     of the time of a copy.
     """
 
-    def __init__(self, node: ast.Slice) -> None:
+    def __init__(self, e: Emitter, node: ast.Slice) -> None:
         super().__init__(node, node.object, [bound for bound in (node.first, node.last) if bound])
         self.from_start = node.first is not None
+        self.by_int = e.kind(self.added[0]) == "int"
+
+    @property
+    def kind(self) -> str:
+        return "list" if self.by_int else ""
+
+    def in_place(self, x: Operand, atoms: Sequence[Operand]) -> str:
+        return f"del {x}[:{atoms[0]}]" if self.from_start else f"del {x}[{atoms[0]}:]"
 
     def change(self, e: Emitter, target: Target, atoms: Sequence[Operand]) -> None:
-        bound, value = atoms[0], target.value
-        is_int = "" if e.kind(self.added[0]) == "int" else f" and type({bound}) is int"
-        gone = f"[:{bound}]" if self.from_start else f"[{bound}:]"
-        target.change(f"type({value}) is list{is_int}", f"del {value}{gone}")
+        value = target.value
+        is_int = "" if self.by_int else f" and {type_of(atoms[0])} is int"
+        target.change(f"{type_of(value)} is list{is_int}", self.in_place(value, atoms))
         target.otherwise(self.computed(e, value, atoms))
 
     def computed(self, e: Emitter, value: Operand, atoms: Sequence[Operand]) -> str:
@@ -173,10 +226,9 @@ class Cut(Form):
 class Display(Form):
     """``x = [...x, y]`` and ``x = {...x, k: y}``. The former:
 
-    if type(x_1) is not list: spread_list(x_1)
-    t1 = [y_2]
-    if type(x_1) is list and getrefcount(x_1) == SOLE: x_1 += t1
-    else: x_1 = [*x_1, *t1]
+    if x_1.__class__ is not list: spread_list(x_1)
+    if x_1.__class__ is list and getrefcount(x_1) == SOLE: x_1.append(y_2)
+    else: x_1 = [*x_1, y_2]
     """
 
     def __init__(self, node: ast.List | ast.Dict, items: Sequence[ast.Node]) -> None:
@@ -184,25 +236,37 @@ class Display(Form):
         assert isinstance(first, ast.Spread)
         super().__init__(node, first.value, items[1:])
         self.spread = first
-        self.kind = "list" if isinstance(node, ast.List) else "dict"
+        self.display = "list" if isinstance(node, ast.List) else "dict"
+        self.item = only_item([ast.List(0, 0, tuple(items[1:]))]) if self.display == "list" else None
+
+    @property
+    def kind(self) -> str:
+        return self.display
+
+    def in_place(self, x: Operand, atoms: Sequence[Operand]) -> str:
+        if self.item:
+            return f"{x}.append({atoms[0]})"
+        return f"{x} += {atoms[0]}" if self.kind == "list" else f"{x}.update({atoms[0]})"
 
     def check(self, e: Emitter, value: Operand) -> None:
         refused = e.mark(self.spread, f"spread_{self.kind}({value})")
-        e.line(f"if type({value}) is not {self.kind}: {refused}")
+        e.line(f"if {type_of(value)} is not {self.kind}: {refused}")
 
     def operands(self, e: Emitter) -> list[Operand]:
+        if self.item:
+            return [e.atom(self.item)]
         write = sequence if self.kind == "list" else mapping
         return [e.fresh(write(e, self.added))]
 
     def change(self, e: Emitter, target: Target, atoms: Sequence[Operand]) -> None:
-        x, added = target.value, atoms[0]
-        grow = f"{x} += {added}" if self.kind == "list" else f"{x}.update({added})"
-        target.change(f"type({x}) is {self.kind}", grow)
+        x = target.value
+        target.change(f"{type_of(x)} is {self.kind}", self.in_place(x, atoms))
         target.otherwise(self.computed(e, x, atoms))
 
     def computed(self, e: Emitter, value: Operand, atoms: Sequence[Operand]) -> str:
-        added = atoms[0]
-        return f"[*{value}, *{added}]" if self.kind == "list" else f"{{**{value}, **{added}}}"
+        if self.item:
+            return f"[*{value}, {atoms[0]}]"
+        return f"[*{value}, *{atoms[0]}]" if self.kind == "list" else f"{{**{value}, **{atoms[0]}}}"
 
 
 def form_of(e: Emitter, node: ast.Node, reads: Reads) -> Form | None:
@@ -222,7 +286,7 @@ def _form(e: Emitter, node: ast.Node) -> Form | None:
         case ast.MethodCall(name="pop", args=[], optional=False):
             return Pop(node, node.object, ())
         case ast.Slice() if (node.first is None) != (node.last is None):
-            return Cut(node)
+            return Cut(e, node)
         case ast.List(items=[ast.Spread(), *_]) if len(node.items) > 1:
             return Display(node, node.items)
         case ast.Dict(entries=[ast.Spread(), *_]) if len(node.entries) > 1:
@@ -263,18 +327,24 @@ class Target:
         """A branch for a string that grows by ``added``; Python does it in place in a variable of its own."""
         raise NotImplementedError
 
-    def otherwise(self, text: str, ints: tuple[ast.Binary, Operand] | None = None) -> None:
-        """The last branch, with the new value; before it, one for a sum of ``ints``."""
-        raise NotImplementedError
+    def add_ints(self, node: ast.Binary, added: Operand) -> None:
+        """A branch for ints, to which ``added`` is added."""
+        e, value = self.e, self.value
+        with e.suite(f"{self.word} {e.is_int(value)} and {e.is_int(added)}"):
+            e.line(f"{value} = {value} + {added}")
+            wrap_line(e, node, value, "")
+            self.put(value)
+        self.word = "elif"
 
-    def compute(self, text: str, ints: tuple[ast.Binary, Operand] | None) -> None:
-        if ints:
-            node, added = ints
-            self.e.line(f"{self.word} type({self.value}) is int and type({added}) is int:")
-            self.e.line(f" {self.value} = {self.value} + {added}")
-            wrap_line(self.e, node, self.value, " ")
-            self.word = "elif"
-        self.e.line(f"{'' if self.word == 'if' else 'else: '}{self.value} = {text}")
+    def put(self, value: Operand) -> None:
+        """Assign the new value to the place, where ``value`` isn't it."""
+
+    def otherwise(self, text: str) -> None:
+        """The last branch, with the new value."""
+        with self.e.suite("else") if self.word == "elif" else self.e.here():
+            self.e.line(f"{self.value} = {text}")
+            self.e.changed(self.value)
+            self.put(self.value)
 
 
 class NamedTarget(Target):
@@ -298,19 +368,26 @@ class NamedTarget(Target):
                 e.line(f"{own} = None")
         self.word = "elif"
 
-    def otherwise(self, text: str, ints: tuple[ast.Binary, Operand] | None = None) -> None:
-        self.compute(text, ints)
-
 
 class PartTarget(Target):
     """A place below the variable ``x``, whose value was read into a temporary."""
 
-    def __init__(self, e: Emitter, x: Operand, steps: Sequence[Step], value: Operand) -> None:
+    def __init__(
+        self,
+        e: Emitter,
+        x: Operand,
+        steps: Sequence[Step],
+        value: Operand,
+        put: Callable[[list[Step], Operand], None],
+    ) -> None:
         self.holder = f"sole_holder({x}, {path_text(steps)}, {value})"
         super().__init__(e, value, self.holder)
         self.key = key_text(steps[-1])
-        self.put: Callable[[Operand], None] = lambda value: None
-        """Assigns the place."""
+        self._put = put
+        self._steps = list(steps)
+
+    def put(self, value: Operand) -> None:
+        self._put(self._steps, value)
 
     def grow(self, test: str, added: str) -> None:
         e, own, holder = self.e, self.value, self.e.temp()
@@ -322,12 +399,6 @@ class PartTarget(Target):
             e.line(f"{holder}[{self.key}] = {own}")
             e.line(f"{holder} = None")
         self.word = "elif"
-
-    def otherwise(self, text: str, ints: tuple[ast.Binary, Operand] | None = None) -> None:
-        with self.e.suite("else") if self.word == "elif" else self.e.here():
-            self.word = "if"
-            self.compute(text, ints)
-            self.put(self.value)
 
 
 def update_name(e: Emitter, variable: Variable, value: ast.Node) -> bool:
@@ -351,6 +422,17 @@ def update_name(e: Emitter, variable: Variable, value: ast.Node) -> bool:
     x = reading(variable)
     e.assigned(x)
     before = e.leftovers.count()
+    alone = e.alone.get(variable)
+    if alone and alone.kind == form.kind:
+        form.check(e, x)
+        atoms = form.operands(e)
+        with e.suite(f"if {alone.flag}"):
+            e.line(form.in_place(x, atoms))
+        with e.suite("else"):
+            form.change(e, NamedTarget(e, x), atoms)
+            e.line(alone.asking(x))
+        return True
+    e.forget(variable)
     if not any(e.unit.may_change(variable, node) for node in form.added):
         form.check(e, x)
         atoms = form.operands(e)
@@ -367,6 +449,7 @@ def update_name(e: Emitter, variable: Variable, value: ast.Node) -> bool:
         e.line(f"{read} = None")
         form.change(e, NamedTarget(e, x), atoms)
     e.line(f"else: {x} = {form.computed(e, read, atoms)}")
+    e.changed(x)
     return True
 
 
@@ -382,7 +465,7 @@ def update_part(
 
         t1 = x_1['k']
         t2 = …
-        if type(t1) is list and type(t2) is list and sole_holder(x_1, (('prop', 'k'),), t1): t1 += t2
+        if t1.__class__ is list and t2.__class__ is list and sole_holder(x_1, (('prop', 'k'),), t1): t1 += t2
         else:
          t1 = <t1 and t2 put together>
          x_1['k'] = t1
@@ -416,6 +499,8 @@ def add_to_part(
 ) -> bool:
     """The same of ``x.k += y``; ``value`` is what was at the place, ``added`` what is added."""
     form = Sum(e, ast.Binary(node.start, node.end, "+", node.target, node.value))
+    # What is added was evaluated as a whole.
+    form.item = None
     if not form.fits(e) or reads(e, node.value, variable):
         return False
     write_part(e, variable, form, path, value, [added], put)
@@ -431,9 +516,7 @@ def write_part(
     atoms: Sequence[Operand],
     put: Callable[[list[Step], Operand], None],
 ) -> None:
-    target = PartTarget(e, reading(variable), path, value)
-    target.put = lambda new: put(path, new)
-    form.change(e, target, atoms)
+    form.change(e, PartTarget(e, reading(variable), path, value, put), atoms)
     e.line(f"{value} = None")
 
 
@@ -485,22 +568,228 @@ def path_text(steps: Sequence[Step]) -> str:
     return f"({''.join(f'({kind!r}, {key}), ' for kind, key in steps)})"
 
 
-def store_one(e: Emitter, node: ast.Assign, x: Operand, step: Step, value: Operand) -> None:
+def store_one(e: Emitter, node: ast.Assign, variable: Variable, step: Step, value: Operand) -> None:
     """``x.k = v`` and ``x[i] = v``. The latter:
 
-    if type(x_1) is list and type(i_2) is int and getrefcount(x_1) == SOLE and 0 <= i_2 < len(x_1):
+    if x_1.__class__ is list and i_2.__class__ is int and getrefcount(x_1) == SOLE and 0 <= i_2 < len(x_1):
      x_1[i_2] = v_3
-    elif type(x_1) is dict and getrefcount(x_1) == SOLE: x_1[i_2 if type(i_2) is str else display(i_2)] = v_3
+    elif x_1.__class__ is dict and getrefcount(x_1) == SOLE: x_1[…] = v_3
     else: x_1 = set_index(x_1, i_2, v_3)
     """
-    kind, key = step
-    sole = f"getrefcount({x}) == SOLE"
-    word = "if"
-    if isinstance(node.target, ast.Index) and not isinstance(node.target.index, ast.Str):
-        e.line(f"if type({x}) is list and type({key}) is int and {sole} and 0 <= {key} < len({x}):")
+    x, key = reading(variable), step[1]
+    setter = "set_prop" if step[0] == "prop" else "set_index"
+    copied = f"{x} = " + e.mark(node, f"{setter}({x}, {key}, {value})")
+    alone = e.alone.get(variable)
+    if alone is None or alone.kind != stored_kind(e, node.target):
+        e.forget(variable)
+        store_asking(e, node.target, x, key, value, copied)
+        return
+    with e.suite(f"if {alone.flag}"):
+        put = f"{x}[{key}] = {value}"
+        if alone.kind == "list":
+            e.line(f"try: {put}")
+            e.line(f"except IndexError: {copied}")
+        else:
+            e.line(put)
+    with e.suite("else"):
+        store_asking(e, node.target, x, key, value, copied)
+        e.line(alone.asking(x))
+
+
+def store_asking(e: Emitter, target: ast.Node, x: Operand, key: Text, value: Operand, copied: str) -> None:
+    kind, word, sole = stored_kind(e, target), "if", f"getrefcount({x}) == SOLE"
+    if kind not in ("dict", "fields"):
+        is_int = "" if kind == "list" else f"{type_of(key)} is int and "
+        e.line(f"if {type_of(x)} is list and {is_int}{sole} and 0 <= {key} < len({x}):")
         e.line(f" {x}[{key}] = {value}")
         word = "elif"
-    key = key if word == "if" else f"{key} if type({key}) is str else display({key})"
-    e.line(f"{word} type({x}) is dict and {sole}: {x}[{key}] = {value}")
-    setter = "set_prop" if kind == "prop" else "set_index"
-    e.line(f"else: {x} = " + e.mark(node, f"{setter}({x}, {step[1]}, {value})"))
+    if kind == "list":
+        text: Text = f"display({key})"
+    else:
+        text = key if kind else f"{key} if {type_of(key)} is str else display({key})"
+    test = TYPE_TESTS["fields" if kind == "fields" else "dict"].format(x)
+    e.line(f"{word} {test} and {sole}: {x}[{text}] = {value}")
+    e.line(f"else: {copied}")
+
+
+def stored_kind(e: Emitter, target: ast.Node) -> str:
+    """Return what ``x.k = v`` or ``x[i] = v`` changes, if that is sure: "fields", "list" or "dict"."""
+    if isinstance(target, ast.Index):
+        return {"int": "list", "str": "dict"}.get(e.kind(target.index), "")
+    return "fields"
+
+
+# Variables that stay the only holder of their value throughout a loop.
+#
+# To ask Python how many hold a value takes longer than most updates of it. In a loop that does nothing with a
+# variable but update it and read parts of it, nobody can become another holder: there it is asked once.
+#
+#     for i in 0 to n exclusive { xs = xs + [i] }         sole1 = False
+#                                                         for i_2 in range(0, n_1):
+#                                                          if sole1: xs_3.append(i_2)
+#                                                          else:
+#                                                           <the update that asks>
+#                                                           sole1 = xs_3.__class__ is list and …
+
+
+#: Methods of lists that return a part or a number, never the list or what holds it.
+_READING = frozenset(["contains", "count", "empty", "first", "index_of", "join", "last"])
+_COMPARING = frozenset(["==", "!=", "<", ">", "<=", ">=", "in", "not in"])
+
+
+def updated_alone(e: Emitter, loop: ast.For | ast.While, assigned: Assigned) -> dict[Variable, str]:
+    """The variables of which ``loop`` does nothing but update the value, and read parts of it.
+
+    Each with the type of value that its updates there are for.
+    """
+    if not any(may_be_alone(e, variable) and update_of(e, node, variable)[0] for node, variable in assigned):
+        return {}
+    used: set[Variable] = set()
+    updated: dict[Variable, set[str]] = {}
+    # Each node with whether it is a statement: nothing that was read before it is used after it.
+    waiting: list[tuple[ast.Node, bool]] = [(child, child is loop.body) for child in loop.children()]
+    while waiting:
+        node, is_statement = waiting.pop()
+        if variable := named(e, node):
+            used.add(variable)
+        elif function := e.unit.resolution.functions.get(id(node)):
+            used.update(function.captures)
+        elif isinstance(node, ast.Assign):
+            root: ast.Node = node.target
+            while isinstance(root, ast.Member | ast.Index):
+                root = root.object
+            variable = named(e, root)
+            kind, parts = update_of(e, node, variable) if variable else ("", [node.target, node.value])
+            if variable and not is_statement:
+                used.add(variable)
+            elif variable and kind:
+                updated.setdefault(variable, set()).add(kind)
+            waiting += [(part, False) for part in parts]
+        else:
+            children = [child for child in node.children() if not reads_part(e, node, child)]
+            waiting += [(child, is_statement and leads_to(node, child)) for child in children]
+    return {
+        variable: kinds.pop()
+        for variable, kinds in updated.items()
+        if len(kinds) == 1 and not (variable in used or variable in e.alone) and may_be_alone(e, variable)
+    }
+
+
+def sums(e: Emitter, assigned: Assigned) -> list[Variable]:
+    """The variables that a loop only adds to, and the like, of which it isn't known what they hold."""
+    found: dict[Variable, bool] = {}
+    for node, variable in assigned:
+        adds = (
+            isinstance(node.target, ast.Name) and e.kind(node.target) == "any" and is_sum(e, node, variable)
+        )
+        found[variable] = adds and found.get(variable, True)
+    return [v for v, adds in found.items() if adds and v not in e.alone and may_be_alone(e, v)]
+
+
+def totals(e: Emitter, nodes: Sequence[ast.Node], assigned: Assigned) -> list[Variable]:
+    """The ints that a loop of these ``nodes`` does nothing with but add to them, or take away.
+
+    They stay small without being reduced to 64 bits at each turn, and nobody sees them before its end: not a
+    handler or a deferred block either.
+    """
+    added: dict[Variable, int] = {}
+    for node, variable in [] if e.protections else assigned:
+        if e.kind_of(variable) == "int" or variable.python in e.int_flags:
+            read = node.op in ("+=", "-=") or (node.op == "=" and is_added_to(e, node.value, variable))
+            if read and isinstance(node.target, ast.Name) and not e.unit.assigns_locals(node.value):
+                added[variable] = added.get(variable, 0) + 1 + (node.op == "=")
+    if not added:
+        return []
+    uses = dict.fromkeys(added, 0)
+    for each in nodes:
+        if (used := named(e, each)) in added:
+            uses[used] += 1
+        elif function := e.unit.resolution.functions.get(id(each)):
+            uses.update(dict.fromkeys(function.captures, len(nodes)))
+    return [v for v, count in added.items() if count == uses[v] and may_be_alone(e, v)]
+
+
+def is_added_to(e: Emitter, node: ast.Node, variable: Variable) -> bool:
+    """Return True for `x`, ``x + y``, ``y + x`` and ``x - y``."""
+    while isinstance(node, ast.Binary) and node.op in "+-":
+        right = node.op == "+" and is_added_to(e, node.right, variable)
+        if right:
+            return True
+        node = node.left
+    return reads(e, node, variable)
+
+
+def is_sum(e: Emitter, node: ast.Assign, variable: Variable) -> bool:
+    """Return True for ``x += v`` and ``x = x * y + v``, where all may be ints."""
+    waiting, found = [node.value], node.op != "="
+    if not (node.op[:-1] in WRAPPING or (node.op == "=" and isinstance(node.value, ast.Binary))):
+        return False
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Binary) and part.op in WRAPPING:
+            waiting += [part.left, part.right]
+        elif e.kind(part) not in ("any", "int"):
+            return False
+        else:
+            found = found or reads(e, part, variable)
+    return found
+
+
+def may_be_alone(e: Emitter, variable: Variable) -> bool:
+    """Return True if nothing but the function being written holds the variable itself."""
+    own = variable.python in e.declared and not e.function.defers
+    return own and not (variable.in_table or variable.late)
+
+
+def named(e: Emitter, node: ast.Node) -> Variable | None:
+    """The variable that ``node`` is the name of."""
+    ref = e.refs.get(id(node)) if isinstance(node, ast.Name) else None
+    return ref.variable if ref and ref.kind == "local" else None
+
+
+def reads_part(e: Emitter, node: ast.Node, child: ast.Node) -> bool:
+    """Return True if ``node`` takes no more of its child, a variable, than a part or a number."""
+    if not named(e, child):
+        return False
+    match node:
+        case ast.Index() | ast.Member():
+            return child is node.object
+        case ast.Call(name="len" | "type_of", args=(_,)):
+            return e.refs[id(node)].kind == "builtin"
+        case ast.MethodCall(name=name):
+            return child is node.object and name in _READING
+        case ast.Binary(op=op):
+            return op in _COMPARING
+    return False
+
+
+def leads_to(statement: ast.Node, child: ast.Node) -> bool:
+    """Return True if ``child`` is a statement, too."""
+    if isinstance(statement, ast.If) and child is statement.otherwise:
+        return True
+    return isinstance(statement, ast.Block) or isinstance(child, ast.Block | ast.Arm | ast.Catch)
+
+
+def update_of(e: Emitter, node: ast.Assign, variable: Variable) -> tuple[str, Sequence[ast.Node]]:
+    """The type of value that ``node`` updates in place, "" if that isn't sure, and what else it evaluates."""
+    target = node.target
+    if not isinstance(target, ast.Name):
+        of_variable = node.op == "=" and isinstance(target.object, ast.Name)  # type: ignore[attr-defined]
+        return stored_kind(e, target) if of_variable else "", [*indexes_of(target), node.value]
+    value = node.value
+    if node.op == "+=":
+        value = ast.Binary(node.start, node.end, "+", target, value)
+    form = form_of(e, value, lambda part: reads(e, part, variable)) if node.op in ("=", "+=") else None
+    if form and form.kind and not any(e.unit.may_change(variable, part) for part in form.added):
+        return form.kind, form.added
+    return "", [value]
+
+
+def indexes_of(target: ast.Node) -> list[ast.Node]:
+    """The index expressions of an assignment's target, in order."""
+    found: list[ast.Node] = []
+    while isinstance(target, ast.Member | ast.Index):
+        if isinstance(target, ast.Index):
+            found.insert(0, target.index)
+        target = target.object
+    return found

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Protocol
 
+    from harnpy.vm.resolve.kinds import Kind
+
     class Preparation(Protocol):
         """A change of every file of a program before it is compiled; `BuiltinTable.preparation`."""
 
@@ -34,7 +36,8 @@ class Variable:
     """One declared name. ``box`` is the variable that holds a late one's one-element list.
 
     ``python`` is the expression that reads it in generated code. ``values`` are the expressions ever
-    assigned to it, to infer its kind from; ``opaque`` when some value comes from elsewhere. ``late`` names
+    assigned to it, to infer its kind from; ``opaque`` when some value comes from elsewhere, ``changed`` when
+    parts of its value are assigned. ``late`` names
     are used by a closure made before they have a value: the closure holds the box, not the value, and
     only callables are found through it (02 §7.4). ``shell`` marks a `fn` used before its declaration.
     A ``shared`` one is a module's `var`: its functions use the one variable, not copies (02 §7.5).
@@ -43,6 +46,7 @@ class Variable:
     __slots__ = (
         "box",
         "captured_from",
+        "changed",
         "fn",
         "in_table",
         "kind",
@@ -72,7 +76,8 @@ class Variable:
         self.late = False
         self.shared = False
         self.shell = False
-        self.kind: str | None = None
+        self.kind: Kind | None = None
+        self.changed = False
         self.fn: ast.FnDecl | None = None
         self.struct: ast.StructDecl | None = None
         self.captured_from: Variable | None = None

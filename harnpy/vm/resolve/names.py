@@ -353,7 +353,7 @@ def assign(r: Visitor, node: ast.Assign) -> None:
             r.out.keep.append(compound)
             ref.variable.values.append(compound)
         else:
-            ref.variable.opaque = True
+            ref.variable.changed = True
 
 
 # Functions: the names that they declare, outside and inside. Spec: 02 §9.

@@ -159,13 +159,22 @@ class Calls:
         shell.body = body
         shell.call = self.trampoline(body) if bouncing else body
 
+    def hasten(self, fn: Fn, body: Callable[..., Value], bouncing: bool) -> None:
+        """Give ``fn`` a body for arguments of certain kinds, unless its calls are to be recorded."""
+        if self.vm.traceable:
+            fn.fast, fn.fast_body = fn.call, fn.body
+        else:
+            fn.fast, fn.fast_body = self.trampoline(body) if bouncing else body, body
+
     def shell(self, name: str, params: tuple[str, ...], rest: bool) -> Fn:
         """A function whose declaration has not been executed yet."""
 
         def undeclared(depth: int, *args: Value) -> Value:
             return self.undefined_builtin(name, args)
 
-        return Fn(name, params, undeclared, rest)
+        fn = Fn(name, params, undeclared, rest)
+        fn.fast = fn.fast_body = undeclared
+        return fn
 
     # --- names that mean nothing ------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from harnpy.vm.values import Value
+    from harnpy.vm.values import Fn, Value
     from harnpy.vm.values.iterators import Callback, Pull
     from harnpy.vm.vm import Vm
 
@@ -204,15 +204,21 @@ def sum_(vm: Vm, self: Iter) -> int | float:
 
     Example: iter([1, 2, 3]).sum()  // 6
     """
-
-    def plus(total: Value, item: Value) -> Value:
-        if type(item) is not int and type(item) is not float:
-            raise TypeFault(f"iter.sum: expected number, got {type_name(item)}")
-        if type(total) is int and type(item) is int and -_HALF < total < _HALF and -_HALF < item < _HALF:
-            return total + item
-        return add(total, item)
-
     return _fold(self, 0, plus)  # type: ignore[no-any-return]
+
+
+def called_back(f: Fn, item: Value) -> Value:
+    """``f(item)`` from a chain of iterators; the frame of this function tells backtraces so."""
+    return f.call(0, item)
+
+
+def plus(total: Value, item: Value) -> Value:
+    """One more item of a sum."""
+    if type(item) is not int and type(item) is not float:
+        raise TypeFault(f"iter.sum: expected number, got {type_name(item)}")
+    if type(total) is int and type(item) is int and -_HALF < total < _HALF and -_HALF < item < _HALF:
+        return total + item
+    return add(total, item)
 
 
 @method("iter", "min() -> any")

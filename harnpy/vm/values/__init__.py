@@ -289,10 +289,13 @@ class Fn:
     same parameters and never does. Both take exactly ``arity`` arguments or fewer (missing ones read
     nil or their default). With ``rest`` the last parameter takes a list and ``arity`` is -1, so that
     no caller takes the short way. ``by_name``: it is the body of a `tool` declaration, which agents call with
-    their arguments by name, and not with one dict of them (07 §4.3).
+    their arguments by name, and not with one dict of them (07 §4.3). ``fast`` and ``fast_body`` are ``call``
+    and ``body`` for arguments of the kinds that callers in its file know; other functions don't have them.
     """
 
-    __slots__ = ("arity", "body", "by_name", "call", "name", "params", "rest")
+    __slots__ = ("arity", "body", "by_name", "call", "fast", "fast_body", "name", "params", "rest")
+    fast: Callable[..., Value]
+    fast_body: Callable[..., Value]
     type_name = "closure"
 
     def __init__(

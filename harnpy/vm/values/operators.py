@@ -16,7 +16,7 @@ from harnpy.vm.values.equality import compare, contains_value, equal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from harnpy.vm.values import Value
@@ -371,6 +371,11 @@ def iterate_for(v: Value) -> Iterable[Value]:
     if kind in _NEVER_ITERATED:
         return ()
     return v if hasattr(kind, "__iter__") else ()
+
+
+def whole_items(v: Value) -> Sequence[Value] | None:
+    """The items of a list or range; None for what isn't there as a whole."""
+    return v if type(v) is list else range(v.first, v.stop) if type(v) is Range else None
 
 
 #: Iterable to Python, not to Harn.

@@ -55,7 +55,7 @@ def test_every_line_stands_for_a_place_in_the_source() -> None:
 
 
 def test_arithmetic_on_ints_has_no_guards() -> None:
-    text = text_of("var x = 1\nx = x * 2 + 3")
+    text = text_of("var x = 1\nwhile true { x = x * 2 + 3 }")
     assert "type(" not in text
     assert "wrap(" in text
 
@@ -67,7 +67,7 @@ def test_arithmetic_on_unknown_values_is_guarded_and_falls_back() -> None:
 
 
 def test_a_tree_of_ring_operators_is_wrapped_once() -> None:
-    text = text_of("var x = 1\nlet y = x + x * x - x")
+    text = text_of("let x = len([])\nlet y = x + x * x - x")
     assert text.count("wrap(") == 1
 
 
@@ -93,9 +93,33 @@ def test_constants_are_written_where_they_are_used() -> None:
 def test_the_only_holder_of_a_list_is_updated_in_place() -> None:
     text = text_of("var xs = []\nxs = xs + [1]\nxs = xs.push(2)\nxs[0] = 3")
     lines = text.splitlines()
-    for update in ("xs_1 += ", "xs_1.append(", "xs_1[0] = "):
+    for update in ("xs_1.append(1", "xs_1.append(2", "xs_1[0] = "):
         (at,) = [i for i, line in enumerate(lines) if update in line and "else" not in line]
         assert "getrefcount(xs_1) == SOLE" in lines[at] + lines[at - 1]
+
+
+#: What a loop does with a list beside updates of it, and whether it alone is sure to hold it throughout.
+BESIDE = {
+    "nothing": ("", True),
+    "a part": ("let y = xs[0]", True),
+    "its length": ("let y = len(xs) + xs.count", True),
+    "a comparison": ("let y = xs == [1]", True),
+    "another value": ("xs = [i]", True),
+    "the list": ("let y = xs", False),
+    "a loop over it": ("for x in xs { }", False),
+    "a closure": ("let f = { -> xs }", False),
+    "an argument": ("println(xs)", False),
+    "an update inside an expression": ("let y = [xs[0], if true { xs[0] = 2\n1 } else { 2 }]", False),
+    "updates of another kind": ('xs["k"] = 1', False),
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+def test_a_loop_that_only_updates_a_list_asks_once_who_holds_it(beside: str) -> None:
+    statement, alone = BESIDE[beside]
+    text = text_of(f"fn f(n) {{ var xs = []\nfor i in 0 to n {{ xs = xs + [i]\n{statement} }}\nreturn xs }}")
+    assert ("if sole" in text) == alone
+    assert ("sole1 = False\n" in text) == alone
 
 
 def test_a_variable_shared_by_functions_lives_in_a_table() -> None:

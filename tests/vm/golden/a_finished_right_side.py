@@ -2,16 +2,16 @@ def make1():
  def f1(d, g_2=None):
   if d > 512: overflow()
   if signal.pending: poll()
-  e = d + 1
   x_3 = 1
+  e = d + 1
   if (
-(t2 := g_2.call)(e) if type(g_2) is Fn and g_2.arity == 0 else call_named(g_2, 'g', e, (), ())):
+(t2 := g_2.call)(e) if g_2.__class__ is Fn and g_2.arity == 0 else call_named(g_2, 'g', e, (), ())):
    try:
     t1 = 2
    finally:
     if alive():
      (
-b_println_(vm, (x_3 if type(x_3) is str else display(x_3))))
+b_println_(vm, (x_3 if x_3.__class__ is str else display(x_3))))
   else:
    t1 = 3
   x_3 = t1

@@ -4,15 +4,16 @@ def make1(make_7):
   if signal.pending: poll()
   e = d + 1
   t1 = m['seen']
-  t3 = [(
-(t2 := make_7.call)(e, x_6))]
+  t3 = (
+(t2 := make_7.call)(e, x_6))
   if m['seen'] is t1:
    t1 = None
-   if type(m['seen']) is list and getrefcount(m['seen']) == SOLE: m['seen'] += t3
-   else: m['seen'] = (
-add(m['seen'], t3))
+   if m['seen'].__class__ is list and getrefcount(m['seen']) == SOLE: m['seen'].append(t3)
+   else:
+    m['seen'] = (
+add(m['seen'], [t3]))
   else: m['seen'] = (
-add(t1, t3))
+add(t1, [t3]))
  return f1
 def make2():
  def f2(d, x_8=None):

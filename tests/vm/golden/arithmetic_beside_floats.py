@@ -2,8 +2,8 @@ def make1():
  def f1(d, x_2=None, n_3=None):
   if d > 512: overflow()
   if signal.pending: poll()
-  if type(x_2) is not int and type(x_2) is not float: check_parameter('x', x_2, ('scalar', 'float'))
-  if type(n_3) is not int and type(n_3) is not float: check_parameter('n', n_3, ('scalar', 'int'))
+  if x_2.__class__ is not int and x_2.__class__ is not float: check_parameter('x', x_2, ('scalar', 'float'))
+  if n_3.__class__ is not int and n_3.__class__ is not float: check_parameter('n', n_3, ('scalar', 'int'))
   t1 = x_2 * 4
   if t1 > 1073741823 or t1 < -1073741823: t1 = wrap(t1)
   t2 = t1 * n_3

@@ -2,10 +2,11 @@ def make1():
  def f1(d, a_2=None, b_3=None):
   if d > 512: overflow()
   if signal.pending: poll()
-  if type(a_2) is int and type(b_3) is int:
+  if a_2.__class__ is int and b_3.__class__ is int:
    t1 = (a_2 + (b_3 * 2)) - 1
    if t1 > 1073741823 or t1 < -1073741823: t1 = wrap(t1)
-  else: t1 = (
+  else:
+   t1 = (
 sub((
 add(a_2, (
 mul(b_3, 2)))), 1))

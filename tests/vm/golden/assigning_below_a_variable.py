@@ -9,7 +9,7 @@ store_path(x_4, (('prop', 'list'), ('index', i_3), ('prop', 'name'), ), 'n'))
 read_path(x_4, (('prop', 'count'), )))
   t2 = (
 add(t1, 1))
-  if type(x_4) is dict and getrefcount(x_4) == SOLE: x_4['count'] = t2
+  if (x_4.__class__ is dict or x_4.__class__ is Struct) and getrefcount(x_4) == SOLE: x_4['count'] = t2
   else: x_4 = (
 set_prop(x_4, 'count', t2))
   return x_4

@@ -3,9 +3,9 @@ def make1(g_5):
   if d > 512: overflow()
   if signal.pending: poll()
   e = d + 1
-  if (a_3 < 0 if type(a_3) is int else lt(a_3, 0)):
+  if (a_3 < 0 if a_3.__class__ is int else lt(a_3, 0)):
    kind_4 = 'negative'
-  elif (a_3 == 0 if type(a_3) is int else eq(a_3, 0)):
+  elif (a_3 == 0 if a_3.__class__ is int else eq(a_3, 0)):
    kind_4 = 'zero'
   else:
    try:
@@ -21,7 +21,7 @@ def make1(g_5):
     kind_4 = 'even'
   if not a_3:
    return None
-  if not (a_3 > 1 if type(a_3) is int else gt(a_3, 1)):
+  if not (a_3 > 1 if a_3.__class__ is int else gt(a_3, 1)):
    raise Thrown('too small')
   return kind_4
  return f1
@@ -29,7 +29,7 @@ def make2():
  def f2(d, x_7=None):
   if d > 512: overflow()
   if signal.pending: poll()
-  return (x_7 % 2 if type(x_7) is int and x_7 >= 0 else (
+  return (x_7 % 2 if x_7.__class__ is int and x_7 >= 0 else (
 mod(x_7, 2)))
  return f2
 def main(d):

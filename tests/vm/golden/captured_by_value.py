@@ -2,10 +2,11 @@ def make2(k_7):
  def f2(d, x_6=None):
   if d > 512: overflow()
   if signal.pending: poll()
-  if type(x_6) is int and type(k_7) is int:
+  if x_6.__class__ is int and k_7.__class__ is int:
    t1 = x_6 + k_7
    if t1 > 1073741823 or t1 < -1073741823: t1 = wrap(t1)
-  else: t1 = (
+  else:
+   t1 = (
 add(x_6, k_7))
   return t1
  return f2
@@ -14,10 +15,11 @@ def make3(k_8_given):
   if d > 512: overflow()
   if signal.pending: poll()
   k_8 = k_8_given
-  if type(k_8) is int:
+  if k_8.__class__ is int:
    k_8 = k_8 + 1
    if k_8 > 1073741823: k_8 = wrap(k_8)
-  else: k_8 = (
+  else:
+   k_8 = (
 add(k_8, 1))
   return None
  return f3

@@ -6,7 +6,7 @@ def make1():
   t1 = deadline_begin(Duration(5000))
   try:
    return (
-(t3 := g_2.call)(e) if type(g_2) is Fn and g_2.arity == 0 else call_named(g_2, 'g', e, (), ()))
+(t3 := g_2.call)(e) if g_2.__class__ is Fn and g_2.arity == 0 else call_named(g_2, 'g', e, (), ()))
   except Interrupted as t2:
    raise t2.outside(t1) from None
   finally:

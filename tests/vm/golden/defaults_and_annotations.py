@@ -3,10 +3,10 @@ def make1():
   if d > 512: overflow()
   if signal.pending: poll()
   if a_2 is MISSING: a_2 = None
-  if type(a_2) is not int and type(a_2) is not float: check_parameter('a', a_2, ('scalar', 'int'))
+  if a_2.__class__ is not int and a_2.__class__ is not float: check_parameter('a', a_2, ('scalar', 'int'))
   if b_3 is MISSING:
    b_3 = 'x'
-  if type(b_3) is not str: check_parameter('b', b_3, ('scalar', 'string'))
+  if b_3.__class__ is not str: check_parameter('b', b_3, ('scalar', 'string'))
   if c_4 is MISSING:
    c_4 = None
   check_parameter('c', c_4, ('union', (('list', ('scalar', 'string')), ('scalar', 'nil'))))

@@ -11,11 +11,11 @@ def make1():
     n_3 = n_3 + 1
     if n_3 > 1073741823: n_3 = wrap(n_3)
     (
-b_println_(vm, (n_3 if type(n_3) is str else display(n_3))))
+b_println_(vm, (n_3 if n_3.__class__ is str else display(n_3))))
     return None
    defers.append(deferred1)
    return (
-(t2 := g_2.call)(e, n_3) if type(g_2) is Fn and g_2.arity == 1 else call_named(g_2, 'g', e, (n_3,), ()))
+(t2 := g_2.call)(e, n_3) if g_2.__class__ is Fn and g_2.arity == 1 else call_named(g_2, 'g', e, (n_3,), ()))
   finally:
    if alive(): run_defers(defers)
  return f1

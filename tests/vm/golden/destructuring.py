@@ -31,13 +31,14 @@ iterate_for(t5)):
    if signal.pending: poll()
    k_8 = get_prop(t6, 'first')
    v_9 = get_prop(t6, 'second')
-   if type(k_8) is int and type(v_9) is int:
+   if k_8.__class__ is int and v_9.__class__ is int:
     t7 = k_8 + v_9
     if t7 > 1073741823 or t7 < -1073741823: t7 = wrap(t7)
-   else: t7 = (
+   else:
+    t7 = (
 add(k_8, v_9))
    (
-b_println_(vm, (t7 if type(t7) is str else display(t7))))
+b_println_(vm, (t7 if t7.__class__ is str else display(t7))))
   return [name_3, n_4, rest_5, first_6, third_7]
  return f1
 def main(d):

@@ -3,13 +3,14 @@ def make2(odd_7):
   if d > 512: overflow()
   if signal.pending: poll()
   e = d + 1
-  if (n_6 == 0 if type(n_6) is int else eq(n_6, 0)):
+  if (n_6 == 0 if n_6.__class__ is int else eq(n_6, 0)):
    t2 = True
   else:
-   if type(n_6) is int:
+   if n_6.__class__ is int:
     t1 = n_6 - 1
     if t1 < -1073741823: t1 = wrap(t1)
-   else: t1 = (
+   else:
+    t1 = (
 sub(n_6, 1))
    t2 = (
 call_late(odd_7[0], 'odd', e, (t1,), ()))
@@ -20,27 +21,28 @@ def make3(even_9):
   if d > 512: overflow()
   if signal.pending: poll()
   e = d + 1
-  if (n_8 == 0 if type(n_8) is int else eq(n_8, 0)):
+  if (n_8 == 0 if n_8.__class__ is int else eq(n_8, 0)):
    t3 = False
   else:
-   if type(n_8) is int:
+   if n_8.__class__ is int:
     t1 = n_8 - 1
     if t1 < -1073741823: t1 = wrap(t1)
-   else: t1 = (
+   else:
+    t1 = (
 sub(n_8, 1))
    t3 = (
-(t2 := even_9.call)(e, t1) if type(even_9) is Fn and even_9.arity == 1 else call_named(even_9, 'even', e, (t1,), ()))
+(t2 := even_9.call)(e, t1) if even_9.__class__ is Fn and even_9.arity == 1 else call_named(even_9, 'even', e, (t1,), ()))
   return t3
  return f3
 def make1():
  def f1(d):
   if d > 512: overflow()
   if signal.pending: poll()
-  e = d + 1
   box5 = [UNSET]
   even_4 = Fn(None, ('n',), make2(box5))
   odd_5 = Fn(None, ('n',), make3(even_4))
   box5[0] = odd_5
+  e = d + 1
   return (
 tail_named(even_4, 'even', e, (4,), ()))
  return f1

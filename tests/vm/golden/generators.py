@@ -25,7 +25,7 @@ def make2():
  def f2(d, n_5=None):
   if d > 512: overflow()
   e = d + 1
-  if type(n_5) is not int and type(n_5) is not float: check_parameter('n', n_5, ('scalar', 'int'))
+  if n_5.__class__ is not int and n_5.__class__ is not float: check_parameter('n', n_5, ('scalar', 'int'))
   return generator(Stream, f2_items(e, n_5))
  return f2
 def main(d):

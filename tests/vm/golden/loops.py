@@ -6,18 +6,17 @@ def make1():
   while ((i_3 < 10) and xs_2):
    if signal.pending: poll()
    i_3 = i_3 + 1
-   if i_3 > 1073741823: i_3 = wrap(i_3)
    if (i_3 == 5):
     continue
    for x_4 in (
 iterate_for(xs_2)):
     if signal.pending: poll()
-    if (x_4 == i_3 if type(x_4) is int else eq(x_4, i_3)):
+    if (x_4 == i_3 if x_4.__class__ is int else eq(x_4, i_3)):
      break
   for t1 in range(1, i_3 + 1):
    if signal.pending: poll()
    (
-b_println_(vm, (i_3 if type(i_3) is str else display(i_3))))
+b_println_(vm, (i_3 if i_3.__class__ is str else display(i_3))))
  return f1
 def main(d):
  f_1 = named('f', ('xs',), make1())

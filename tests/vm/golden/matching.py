@@ -16,17 +16,17 @@ def make1():
     t2 = True
     return 'few'
   if not t2:
-   t4 = type(t1) is dict
+   t4 = t1.__class__ is dict
    if t4:
     t4 = t1.get('kind') == 'a'
    if t4:
     k_3 = t1.get('n')
    if t4:
-    if (k_3 > 1 if type(k_3) is int else gt(k_3, 1)):
+    if (k_3 > 1 if k_3.__class__ is int else gt(k_3, 1)):
      t2 = True
      return k_3
   if not t2:
-   t5 = type(t1) is list and len(t1) >= 2
+   t5 = t1.__class__ is list and len(t1) >= 2
    if t5:
     x_4 = t1[0]
    if t5:
@@ -35,14 +35,14 @@ def make1():
     t2 = True
     return x_4
   if not t2:
-   t6 = type(t1) is EnumValue and t1.variant == 'Circle' and t1.enum == 'Shape'
+   t6 = t1.__class__ is EnumValue and t1.variant == 'Circle' and t1.enum == 'Shape'
    if t6:
     r_5 = field(t1, 0)
    if t6:
     t2 = True
     return r_5
   if not t2:
-   if type(t1) is EnumValue and t1.variant == 'Square' and t1.enum == 'Shape':
+   if t1.__class__ is EnumValue and t1.variant == 'Square' and t1.enum == 'Shape':
     t2 = True
     return 4
   if not t2:

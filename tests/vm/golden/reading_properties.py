@@ -12,14 +12,14 @@ get_prop(cfg_2, 'a'))
   except (KeyError, TypeError):
    t2 = (
 get_path(cfg_2, ('a', 'b', 'c')))
-  t3 = (cfg_2.get('a') if type(cfg_2) is dict else get_prop_optional(cfg_2, 'a'))
-  t5 = (t3.get('b') if type(t3) is dict else get_prop_optional(t3, 'b'))
+  t3 = (cfg_2.get('a') if cfg_2.__class__ is dict else get_prop_optional(cfg_2, 'a'))
+  t5 = (t3.get('b') if t3.__class__ is dict else get_prop_optional(t3, 'b'))
   try:
    t4 = cfg_2['items']
   except (KeyError, TypeError):
    t4 = (
 get_prop(cfg_2, 'items'))
-  return [t1, t2, t5, (t4.get('count') if type(t4) is dict else (
+  return [t1, t2, t5, (t4.get('count') if t4.__class__ is dict else (
 get_prop(t4, 'count')))]
  return f1
 def main(d):

@@ -11,11 +11,11 @@ def make1():
     t3 = 0
     try:
      r_4 = (
-(t5 := g_2.call)(e, i_3) if type(g_2) is Fn and g_2.arity == 1 else call_named(g_2, 'g', e, (i_3,), ()))
+(t5 := g_2.call)(e, i_3) if g_2.__class__ is Fn and g_2.arity == 1 else call_named(g_2, 'g', e, (i_3,), ()))
      if (r_4 is None):
       t3 = 1
       break
-     if (r_4 == 0 if type(r_4) is int else eq(r_4, 0)):
+     if (r_4 == 0 if r_4.__class__ is int else eq(r_4, 0)):
       t3 = 2
       break
      return r_4

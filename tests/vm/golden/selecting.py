@@ -23,7 +23,7 @@ def make1():
    y_5 = t2
    t2 = None
    (
-b_println_(vm, (y_5 if type(y_5) is str else display(y_5))))
+b_println_(vm, (y_5 if y_5.__class__ is str else display(y_5))))
   else:
    return None
   return Fn(None, (), make2(a_2))

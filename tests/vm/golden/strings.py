@@ -2,17 +2,19 @@ def make1():
  def f1(d, name_2=None, n_3=None):
   if d > 512: overflow()
   if signal.pending: poll()
-  if type(n_3) is not int and type(n_3) is not float: check_parameter('n', n_3, ('scalar', 'int'))
+  if n_3.__class__ is not int and n_3.__class__ is not float: check_parameter('n', n_3, ('scalar', 'int'))
   s_4 = 'a'
-  if type(s_4) is str and type(name_2) is str: s_4 = s_4 + (name_2 + '!')
-  else: s_4 = (
+  if s_4.__class__ is str and name_2.__class__ is str: s_4 = s_4 + (name_2 + '!')
+  else:
+   s_4 = (
 add((
 add(s_4, name_2)), '!'))
-  t1 = (len(name_2) if type(name_2) is list or type(name_2) is str else (
+  t1 = (len(name_2) if name_2.__class__ is list or name_2.__class__ is str else (
 b_len_(vm, name_2)))
-  t2 = f"{name_2 if type(name_2) is str or type(name_2) is int else display(name_2)}: {n_3 if type(n_3) is str or type(n_3) is int else display(n_3)} of {t1}"
-  if type(s_4) is str: s_4 = s_4 + t2
-  else: s_4 = (
+  t2 = f"{name_2 if name_2.__class__ is str or name_2.__class__ is int else display(name_2)}: {n_3 if n_3.__class__ is str or n_3.__class__ is int else display(n_3)} of {t1}"
+  if s_4.__class__ is str: s_4 = s_4 + t2
+  else:
+   s_4 = (
 add(s_4, t2))
   return s_4
  return f1

@@ -2,12 +2,13 @@ def make1(odd_5):
  def f1(d, n_4=None):
   if d > 512: overflow()
   if signal.pending: poll()
-  if (n_4 == 0 if type(n_4) is int else eq(n_4, 0)):
+  if (n_4 == 0 if n_4.__class__ is int else eq(n_4, 0)):
    return True
-  if type(n_4) is int:
+  if n_4.__class__ is int:
    t1 = n_4 - 1
    if t1 < -1073741823: t1 = wrap(t1)
-  else: t1 = (
+  else:
+   t1 = (
 sub(n_4, 1))
   TAIL.args = (t1,)
   TAIL.body = odd_5.body
@@ -17,12 +18,13 @@ def make2(even_7):
  def f2(d, n_6=None):
   if d > 512: overflow()
   if signal.pending: poll()
-  if (n_6 == 0 if type(n_6) is int else eq(n_6, 0)):
+  if (n_6 == 0 if n_6.__class__ is int else eq(n_6, 0)):
    return False
-  if type(n_6) is int:
+  if n_6.__class__ is int:
    t1 = n_6 - 1
    if t1 < -1073741823: t1 = wrap(t1)
-  else: t1 = (
+  else:
+   t1 = (
 sub(n_6, 1))
   TAIL.args = (t1,)
   TAIL.body = even_7.body

@@ -3,22 +3,24 @@ def make1():
   if d > 512: overflow()
   if signal.pending: poll()
   x_3 = a_2
-  if type(x_3) is dict and type(a_2) is dict and getrefcount(x_3) == SOLE: x_3.update(a_2)
-  elif type(x_3) is list and type(a_2) is list and getrefcount(x_3) == SOLE: x_3 += a_2
-  elif type(x_3) is str and type(a_2) is str: x_3 = x_3 + a_2
-  elif type(x_3) is int and type(a_2) is int:
+  if x_3.__class__ is int and a_2.__class__ is int:
    x_3 = x_3 + a_2
    if x_3 > 1073741823 or x_3 < -1073741823: x_3 = wrap(x_3)
-  else: x_3 = (
+  elif x_3.__class__ is dict and a_2.__class__ is dict and getrefcount(x_3) == SOLE: x_3.update(a_2)
+  elif x_3.__class__ is list and a_2.__class__ is list and getrefcount(x_3) == SOLE: x_3 += a_2
+  elif x_3.__class__ is str and a_2.__class__ is str: x_3 = x_3 + a_2
+  else:
+   x_3 = (
 add(x_3, a_2))
-  if type(x_3) is int:
+  if x_3.__class__ is int:
    x_3 = x_3 + 1
    if x_3 > 1073741823: x_3 = wrap(x_3)
-  else: x_3 = (
+  else:
+   x_3 = (
 add(x_3, 1))
-  if type(x_3) is list and type(0) is int and getrefcount(x_3) == SOLE and 0 <= 0 < len(x_3):
+  if x_3.__class__ is list and getrefcount(x_3) == SOLE and 0 <= 0 < len(x_3):
    x_3[0] = a_2
-  elif type(x_3) is dict and getrefcount(x_3) == SOLE: x_3[0 if type(0) is str else display(0)] = a_2
+  elif x_3.__class__ is dict and getrefcount(x_3) == SOLE: x_3[display(0)] = a_2
   else: x_3 = (
 set_index(x_3, 0, a_2))
   return x_3

@@ -11,13 +11,14 @@ def make1():
    t2 = [2]
   if xs_3 is t1:
    t1 = None
-   if type(xs_3) is dict and type(t2) is dict and getrefcount(xs_3) == SOLE: xs_3.update(t2)
-   elif type(xs_3) is list and type(t2) is list and getrefcount(xs_3) == SOLE: xs_3 += t2
-   elif type(xs_3) is str and type(t2) is str: xs_3 = xs_3 + t2
-   elif type(xs_3) is int and type(t2) is int:
+   if xs_3.__class__ is int and t2.__class__ is int:
     xs_3 = xs_3 + t2
     if xs_3 > 1073741823 or xs_3 < -1073741823: xs_3 = wrap(xs_3)
-   else: xs_3 = (
+   elif xs_3.__class__ is dict and t2.__class__ is dict and getrefcount(xs_3) == SOLE: xs_3.update(t2)
+   elif xs_3.__class__ is list and t2.__class__ is list and getrefcount(xs_3) == SOLE: xs_3 += t2
+   elif xs_3.__class__ is str and t2.__class__ is str: xs_3 = xs_3 + t2
+   else:
+    xs_3 = (
 add(xs_3, t2))
   else: xs_3 = (
 add(t1, t2))
@@ -34,8 +35,9 @@ get_prop(a_2, 'b'))
    t4 = e_4
   if xs_3 is t3:
    t3 = None
-   if type(xs_3) is list and getrefcount(xs_3) == SOLE: xs_3.append(t4)
-   else: xs_3 = (
+   if xs_3.__class__ is list and getrefcount(xs_3) == SOLE: xs_3.append(t4)
+   else:
+    xs_3 = (
 m_push_1_[type(xs_3)](vm, xs_3, t4))
   else: xs_3 = (
 m_push_1_[type(t3)](vm, t3, t4))

@@ -7,8 +7,8 @@ import pytest
 from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
 from harnpy.syntax.parser import parse
+from harnpy.vm.resolve.kinds import Kinds, join
 from harnpy.vm.resolve.names import Resolver
-from harnpy.vm.resolve.types import Kinds, join
 
 
 def kind_of_last(source: str) -> str:
@@ -44,7 +44,9 @@ def kinds_of(source: str, name: str) -> list[str]:
         ('"a" + "b"', "str"),
         ("[1] + [2]", "list"),
         ('"a" + 1', "any"),
-        ("7 / 2", "any"),
+        ("7 / 2", "int"),
+        ("7 % 2.5", "num"),
+        ("7 / nil", "any"),
         ("1 < 2", "bool"),
         ("1 == nil", "bool"),
         ("true && 1", "bool"),
@@ -72,8 +74,48 @@ def test_variables_that_depend_on_one_another_settle_on_the_narrowest_kind() -> 
     assert kinds_of(source.replace("b + c", "b + c + 0.5"), "a")[-1] == "num"
 
 
-def test_a_container_that_is_written_into_may_become_anything() -> None:
-    assert kinds_of("var xs = [1]\nxs[0] = 2\nxs", "xs")[-1] == "any"
+def test_a_container_that_is_written_into_stays_one() -> None:
+    assert kinds_of("var xs = [1]\nxs[0] = 2\nxs", "xs")[-1] == "list"
+    assert kinds_of("var d = {a: 1}\nd.a = 2\nlet x = d.a\nx", "x")[-1] == "any"
+
+
+FIB = "fn fib(n) { if n < 2 { return n }\n return fib(n - 1) + fib(n - 2) }\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("fn f() { return 1 }\nf()", "int"),
+        ("fn f() { return 1.5 }\nf()", "num"),
+        ("fn f() { if true { return 1 } }\nf()", "any"),
+        ("fn f() { if true { return 1 } else { return 2 } }\nf()", "int"),
+        ("fn f() { if true { return 1 }\n throw 1 }\nf()", "int"),
+        ("fn f() { if true { return 1 }\n return nil }\nf()", "any"),
+        ("fn f(r) { let x = r?\n return 1 }\nf(1)", "any"),
+        ("gen fn f() { emit 1 }\nf()", "any"),
+        ("fn f(n) { return n }\nf(1)", "any"),
+        ("fn f(n) { return n }\nf(nil)", "any"),
+        ("fn f(n) { return n }\nf(1, 2)", "any"),
+        ("fn f(n) { return n }\nf(...[1])", "any"),
+        ("fn f(n) { return n + 1 }\nf(2)\nf(1)", "int"),
+        ("fn f(n) { return n + 1 }\nf(2.5)\nf(1)", "num"),
+        ('fn f(n) { return n + n }\nf("a")\nf(1)', "any"),
+        ("fn f(n: int) { return n + 1 }\nf(1)", "int"),
+        ("fn f(n: int) { return n + 1 }\nf(nil)", "num"),
+        ("fn f(n, m) { return n + 1 }\nf(1, nil)", "int"),
+        (FIB + "fib(9)", "int"),
+        (FIB + "fib(nil)", "any"),
+        ("{a: {b: 1}}.a.b", "int"),
+        ("{a: 1}.b", "any"),
+        ("{a: 1, ...{}}.a", "any"),
+        ("struct P { x: int }\nlet p = P {x: 1}\np.x", "int"),
+        ("struct P { x: int }\nfn f(p) { return p.x }\nf(P {x: 1})", "int"),
+        ("struct P { x: int }\nfn f(p) { return p.x }\nf(P {x: 1})\nf(P {x: 1.5})", "num"),
+        ("true ? 1 : 2", "int"),
+    ],
+)
+def test_fields_and_results(source: str, kind: str) -> None:
+    assert kind_of_last(source) == kind
 
 
 def test_counting_loops_have_ints() -> None:
