@@ -6,7 +6,6 @@ Some options only some models support: they are refused before the call. Spec: 0
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.faults import OptionError
@@ -136,15 +135,6 @@ class Request:
         return replace(self, messages=messages, system=system, experiment_note=note)
 
 
-#: Options that say which model is called and how long and how wild its reply may be.
-_OF_ROUTE = frozenset(("provider", "model", "model_tier", "max_tokens", "temperature"))
-
-
-@cache
-def _default_output(retries: int | None) -> Output:
-    return read_output(Options({}), retries)
-
-
 def read_request(
     prompt: str,
     system: str | None,
@@ -166,8 +156,7 @@ def read_request(
     given = options.value("messages")
     messages = given if isinstance(given, list) else [{"role": "user", "content": prompt}]
     provider, model = route.first
-    is_short = options.given.keys() <= _OF_ROUTE  # as a stage's are, and there are many of those
-    request = Request(
+    return Request(
         messages=request_messages(messages),
         system=system,
         provider=provider,
@@ -176,20 +165,18 @@ def read_request(
         retries=options.count("llm_retries", retries),
         backoff_ms=options.count("llm_backoff_ms", backoff_ms),
         sampling={**known_models.sampling(model), **_sampling(options)},
-        output=_default_output(schema_retries) if is_short else read_output(options, schema_retries),
+        output=read_output(options, schema_retries),
+        tools=native_tools(tool_entries(options.value("tools")), style) or None,
+        tool_choice=options.value("tool_choice"),
+        thinking=read_thinking(options),
+        cache=options.flag("cache"),
+        prefill=options.string("prefill"),
+        budget=read_budget(options),
+        betas=_betas(options),
         price=known_models.price(model, provider),
         style=style,
         route=route,
     )
-    if not is_short:
-        request.tools = native_tools(tool_entries(options.value("tools")), style) or None
-        request.tool_choice = options.value("tool_choice")
-        request.thinking = read_thinking(options)
-        request.cache = options.flag("cache")
-        request.prefill = options.string("prefill")
-        request.budget = read_budget(options)
-        request.betas = _betas(options)
-    return request
 
 
 def not_yet(caller: str, option: str, what: str) -> str:
@@ -197,7 +184,12 @@ def not_yet(caller: str, option: str, what: str) -> str:
     return f"{caller}: option `{option}` is not supported yet: {what} will come with a later release"
 
 
+_OF_BETAS = frozenset(("interleaved_thinking", "anthropic_beta_features"))
+
+
 def _betas(options: Options) -> tuple[str, ...]:
+    if not options.has_any(_OF_BETAS):
+        return ()
     given = options.value("anthropic_beta_features")
     names = [given] if isinstance(given, str) else options.strings("anthropic_beta_features") or []
     if options.flag("interleaved_thinking"):
@@ -208,10 +200,16 @@ def _betas(options: Options) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, names)))
 
 
+_FLOATS = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
+_INTS = ("top_k", "seed")
+_OF_SAMPLING = frozenset((*_FLOATS, *_INTS, "stop"))
+
+
 def _sampling(options: Options) -> dict[str, Any]:
-    floats = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
-    found: dict[str, Any] = {key: options.number(key) for key in floats}
-    found |= {key: options.integer(key) for key in ("top_k", "seed")}
+    if not options.has_any(_OF_SAMPLING):
+        return {}
+    found: dict[str, Any] = {key: options.number(key) for key in _FLOATS}
+    found |= {key: options.integer(key) for key in _INTS}
     found["stop"] = options.strings("stop")
     return {key: value for key, value in found.items() if value is not None}
 

@@ -54,6 +54,9 @@ class Policy:
         return self.argument if self.mode in (CHEAPEST, FASTEST) else None
 
 
+BY_HAND = Policy()
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The choice of a policy; ``alternatives`` are all the models that it considered."""
@@ -66,7 +69,7 @@ class Choice:
 def read_policy(given: Any) -> Policy:
     """Raises `OptionError`."""
     if given is None:
-        return Policy()
+        return BY_HAND
     if isinstance(given, str):
         call = _CALL.fullmatch(given)
         mode, argument = (call[1], call[2] or "") if call else (given, "")
@@ -79,7 +82,7 @@ def read_policy(given: Any) -> Policy:
     if mode not in _MODES:
         raise OptionError(f'route_policy: {_EXPECTED}, got "{mode}"')
     if mode == MANUAL:
-        return Policy()
+        return BY_HAND
     if mode == ALWAYS and not argument:
         raise OptionError("route_policy: always needs the id of a model")
     if mode != ALWAYS and argument not in TIERS:
@@ -209,12 +212,11 @@ class Router:
         """The route that the options ask for. Raises `OptionError`."""
         policy = read_policy(options.value("route_policy"))
         first = self._manual(options)
-        choice = Choice()
-        if policy.mode != MANUAL:
-            wanted = self._named_provider(options)
-            choice = choose(policy, self._known_models, self._providers, wanted, self._callable_now)
-            provider = MOCK if wanted == MOCK else choice.provider
-            first = Stop(provider, choice.model)
+        if policy.mode == MANUAL:
+            return Route(first, self._fallbacks(options, first))
+        wanted = self._named_provider(options)
+        choice = choose(policy, self._known_models, self._providers, wanted, self._callable_now)
+        first = Stop(MOCK if wanted == MOCK else choice.provider, choice.model)
         return Route(
             first,
             self._fallbacks(options, first),
@@ -307,6 +309,8 @@ class Router:
     def _fallbacks(self, options: Options, first: Stop) -> tuple[Stop, ...]:
         """The fallbacks of a call; the mock provider has none."""
         names = read_chain(options)
+        if not names:
+            return ()
         for name in names:
             self._providers.require_known(name)
         if first.provider == MOCK:
