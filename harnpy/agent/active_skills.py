@@ -260,8 +260,13 @@ class Matching:
     working_files: tuple[str, ...] = ()
 
 
+_BY_METADATA = Matching()
+
+
 def read_matching(given: Options, working_files: tuple[str, ...] = ()) -> Matching:
     """Read the option `skill_match`."""
+    if not (given.given or working_files):
+        return _BY_METADATA
     strategy = given.string("strategy", METADATA)
     top_n, sticky = given.integer("top_n"), given.value("sticky")
     return Matching(

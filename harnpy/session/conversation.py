@@ -179,7 +179,10 @@ class Conversation:
         """Write the conversation to the session."""
 
     def end(self, stop_reason: str, steps: int = 0, skills: Sequence[str] = ()) -> None:
-        """Record that the loop has ended, with these skills active for the session's next one."""
+        """Record that the loop has ended, with these skills active for the session's next one, and store it."""
+
+    def leave(self) -> None:
+        """Let the session go, once the loop has ended."""
 
     def fail(self, error: BaseException) -> None:
         """Record that an error or a cancellation ended the loop: calls that are open get an end."""
@@ -520,6 +523,8 @@ class SessionConversation(Conversation):
                 assert session is not None, "a session that is gone has no conflicts"
                 session.refresh()
                 self._pending = pending
+
+    def leave(self) -> None:
         unfollow(self._sessions, self)
 
     def _end_turn(self, stop_reason: str, steps: int) -> None:
@@ -541,7 +546,7 @@ class SessionConversation(Conversation):
                     self.fact(type, payload)
             with suppress(StorageError):  # whoever loads the session next closes the turn
                 self.store()
-        unfollow(self._sessions, self)
+        self.leave()
 
     def transcript(self, state: str) -> Dict:
         session = followed(self._sessions, self)

@@ -7,13 +7,14 @@ made from a caller's options.
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harnpy import telemetry
 from harnpy.agent.active_skills import LOAD_SKILL, ActiveSkills, SkillServers
+from harnpy.agent.context import NOTHING
 from harnpy.agent.loop import prompts
 from harnpy.agent.loop.completion import LoopState
 from harnpy.agent.loop.dispatch import Dispatcher
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.agent.loop.loop_settings import DaemonOptions, LoopOptions, LoopSettings
+    from harnpy.agent.loop.mcp_servers import LoopServers
     from harnpy.agent.runtime import Runtime
     from harnpy.formats.dicts import Dict
     from harnpy.llm.reply import Reply
@@ -63,14 +65,20 @@ def opening_messages(given: list[Any]) -> Iterator[Dict]:
 class Loop:
     """One run."""
 
-    def __init__(self, runtime: Runtime, settings: LoopSettings, conversation: Conversation) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        settings: LoopSettings,
+        conversation: Conversation,
+        servers: LoopServers | None = None,
+    ) -> None:
         self.runtime = runtime
         self.models = models = runtime.models
         self.options = options = settings.options
         self.rules = rules = settings.rules
         self.ledger = settings.ledger
         self.opening = settings.opening
-        self.servers = settings.servers
+        self.servers = servers
         self.daemon: Daemon | None = None
         #: What spans call the agent, if it has a name.
         self.agent: str | None = None
@@ -98,23 +106,19 @@ class Loop:
             self.toolbox.internal[deferred.name] = searcher(deferred, note, emit)
         if LOAD_SKILL not in self.toolbox.entries:
             self.toolbox.internal[LOAD_SKILL] = lambda call: self.skills.load(call["arguments"])
-        log = ApprovalLog(id, partial(runtime.record, id), world.ids.new) if rules.permissions else None
-        gate = Gate(rules, runtime.hooks, id, runtime.workplace, runtime.ask, log)
-        dispatcher = Dispatcher(runtime, state, options, conversation, emit, self.toolbox, gate)
         self.turns = Turns(
             state,
             options,
             self.model_input,
             self.offer,
-            dispatcher,
+            self._dispatcher,
             self.ledger,
             models.trace,
             runtime.hooks,
             emit,
         )
-        conversation.summarize = self.summarize
-        if settings.compaction is not None:
-            self.model_input.compaction = settings.compaction.summarized_by(self.summarize)
+        conversation.summarize = self.model_input.summarize = self.summarize
+        self.model_input.compaction = settings.compaction
         # The budget is checked here, not by the call: it ends the loop instead of failing.
         self.budget, request.budget = request.budget, None
         request.retried = self._note_retry
@@ -126,6 +130,14 @@ class Loop:
         self.until: float | None = None
         self._ran_out = False  # of iterations
 
+    def _dispatcher(self) -> Dispatcher:
+        """Return what makes the model's calls, which begin with the first."""
+        runtime, rules, conversation = self.runtime, self.rules, self.conversation
+        id, new_id = conversation.id, runtime.world.ids.new
+        log = ApprovalLog(id, partial(runtime.record, id), new_id) if rules.permissions else None
+        gate = Gate(rules, runtime.hooks, id, runtime.workplace, runtime.ask, log)
+        return Dispatcher(runtime, self.state, self.options, conversation, self._emit, self.toolbox, gate)
+
     def rest_as(self, options: DaemonOptions, caller: str) -> None:
         """Go idle where the loop would otherwise end. Errors name ``caller``, a builtin."""
         self.daemon = Daemon(options, self.runtime, self.state, self.model_input, caller, self._emit)
@@ -133,22 +145,29 @@ class Loop:
     # From start to end.
 
     def run(self) -> Dict:
-        conversation, context = self.conversation, self.runtime.context()
+        conversation, runtime = self.conversation, self.runtime
+        id, running = conversation.id, runtime.running
         with (
-            self.servers or nullcontext(),
+            self.servers or NOTHING,
             self.skills.servers,
-            self.runtime.sessions.enter(conversation.id),
-            context.govern(self.rules),
-            self._running(),
-            telemetry.agent_span(self.agent, conversation.id) as span,
+            runtime.sessions.enter(id),
+            runtime.context().govern(self.rules, note=self._note_decision),
+            telemetry.agent_span(self.agent, id) as span,
         ):
+            outer, running[id] = running.get(id), conversation
             try:
                 result = self._run()
-                span.set({"harn.status": result["status"], "harn.iterations": self.state.iterations})
+                if span.records:
+                    span.set({"harn.status": result["status"], "harn.iterations": self.state.iterations})
                 return result
             except BaseException as error:
                 conversation.fail(error)
                 raise
+            finally:
+                if outer is None:
+                    del running[id]
+                else:
+                    running[id] = outer
 
     def _run(self) -> Dict:
         clock, conversation, state = self.models.world.clock.monotonic, self.conversation, self.state
@@ -159,12 +178,13 @@ class Loop:
         if status == "done" and not self._tools_succeeded():
             status = "failed"
         if self.daemon is not None:
+            conversation.store()
             self.daemon.save(status)
+        conversation.end(self._stop_reason(status), state.iterations, self.skills.active)
         ms = int((clock() - begin) * 1000)
         self.models.trace.record_loop(status, state.iterations, ms, state.calls, list(state.successful))
-        conversation.store()
         result = self._result(status, ms)
-        conversation.end(self._stop_reason(status), state.iterations, self.skills.active)
+        conversation.leave()
         return result
 
     def _stop_reason(self, status: str) -> str:
@@ -177,21 +197,6 @@ class Loop:
         opening = opening_messages(self.opening)
         begin = self.model_input.begin if self.daemon is None else self.daemon.begin
         begin(self.caller_system, self.options.tool_format, opening)
-
-    @contextmanager
-    def _running(self) -> Iterator[None]:
-        """List the loop under its session's id inside the block, and have it note what rules decide."""
-        running, id, context = self.runtime.running, self.conversation.id, self.runtime.context()
-        outer, outer_note = running.get(id), context.note
-        running[id], context.note = self.conversation, self._note_decision
-        try:
-            yield
-        finally:
-            context.note = outer_note
-            if outer is None:
-                del running[id]
-            else:
-                running[id] = outer
 
     def _note_decision(self, kind: str, text: str, metadata: Dict) -> None:
         """Record what rules decided while a tool ran, also after the loop's end, and tell listeners.
@@ -245,8 +250,11 @@ class Loop:
         reply, text = self._ask(request, iteration)
         taken = self.turns.take(reply, text, iteration)
         status = self._rest(taken) if isinstance(taken, Idle) else taken
-        self.conversation.store()
-        return "budget_exhausted" if self._spent() else status
+        if self._spent():
+            return "budget_exhausted"
+        if status is None:  # else `end` stores it
+            self.conversation.store()
+        return status
 
     def _rest(self, idle: Idle) -> str | None:
         """End the loop, or let its daemon rest until something wakes it. Return the status that ends it."""
@@ -267,9 +275,11 @@ class Loop:
         self._run_hooks(PRE_AGENT_TURN, iteration=iteration, total_iterations=self.options.max_iterations)
         self._emit("turn_start", iteration=iteration)
         self._emit("iteration_start", iteration=iteration)
-        model_input.take_in_messages()  # what subscribers have injected in reply
         model_input.request.prefill = self.prefill
-        for kind, content in self.runtime.sessions.take_feedback(self.conversation.id):
+        feedback = self.runtime.sessions.take_feedback(self.conversation.id)
+        if feedback:
+            model_input.take_in_messages()  # what subscribers have injected in reply comes before it
+        for kind, content in feedback:
             self._emit("feedback_injected", kind=kind, content=content)
             if kind == "prefill_assistant":
                 model_input.request.prefill = content
@@ -487,21 +497,26 @@ def make_loop(
         if servers is not None:
             undoing.push(servers)
         settings = read_settings(runtime, message, system, given, caller, default_format)
-        loop = loop_of(runtime, replace(settings, servers=servers))
+        loop = loop_of(runtime, settings, servers=servers)
         if settings.daemon is not None:
             loop.rest_as(settings.daemon, caller)
         undoing.pop_all()
     return loop
 
 
-def loop_of(runtime: Runtime, settings: LoopSettings, conversation: Conversation | None = None) -> Loop:
+def loop_of(
+    runtime: Runtime,
+    settings: LoopSettings,
+    conversation: Conversation | None = None,
+    servers: LoopServers | None = None,
+) -> Loop:
     """Return a loop with these settings that is ready to run; it ends where it has nothing to do.
 
-    Its conversation is that of the session that its options name, unless it is given one.
+    Its conversation is that of the session that its options name, unless it is given one. ``servers`` are the
+    MCP servers that were started for it, and end with it.
     """
-    return Loop(
-        runtime, settings, _conversation(runtime, settings.options) if conversation is None else conversation
-    )
+    own = _conversation(runtime, settings.options) if conversation is None else conversation
+    return Loop(runtime, settings, own, servers)
 
 
 def _conversation(runtime: Runtime, options: LoopOptions) -> Conversation:

@@ -5,8 +5,12 @@ Spec: 07 §6.1–6.2, §7.3, §12; 08 §4.9.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from harnpy.agent.active_skills import read_matching, read_skills, read_working_files
 from harnpy.agent.loop.ledger import read_ledger
@@ -20,12 +24,11 @@ from harnpy.llm.native_tools import tool_entries
 from harnpy.session.compaction import TOKEN_THRESHOLD, TOOL_OUTPUT_MAX_CHARS, CompactPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from harnpy.agent.active_skills import Matching
     from harnpy.agent.context import Rules
     from harnpy.agent.loop.ledger import Ledger
-    from harnpy.agent.loop.mcp_servers import LoopServers
     from harnpy.agent.runtime import Runtime
     from harnpy.formats.dicts import Dict
     from harnpy.llm.request import Request
@@ -53,8 +56,7 @@ LLM_BACKOFF_MS = 2000
 COMPACTION_OFF: tuple[object, ...] = (None, False, "none", [], {})
 
 
-@dataclass(frozen=True, slots=True)
-class LoopOptions:
+class LoopOptions(Struct, frozen=True):
     """``session_id`` is "" for an anonymous loop; ``max_prose_chars`` cuts only what users see;
     ``tool_output_max_chars`` counts bytes. Messages name ``caller``, a builtin.
     """
@@ -73,12 +75,10 @@ class LoopOptions:
     require_action: bool
     allow_sentinel: bool
     max_prose_chars: int | None
-    tool_format: str
-    mode: str
     native_tool_fallback: str
     tool_examples: str | None
-    stop_after_tools: list[str]
-    require_tools: list[str]
+    stop_after_tools: Sequence[str]
+    require_tools: Sequence[str]
     loop_detect_warn: int
     loop_detect_block: int
     loop_detect_skip: int
@@ -86,8 +86,10 @@ class LoopOptions:
     on_chunk: Callable[[dict[str, Any]], Any] | None
     tool_output_max_chars: int
     compress_callback: Callable[[dict[str, Any]], Any] | None
-    session_id: str
     token_budget: int | None
+    session_id: str = ""
+    tool_format: str = "text"
+    mode: str = "text"
 
 
 def profile_of(options: Options, caller: str) -> Profile:
@@ -111,9 +113,32 @@ def read_loop_options(
     ``model_format`` is the tool format where they name none; ``default_format`` is what results report of
     the text format then.
     """
+    read = _read_loop_options(options, profile, caller) if options.has_any(_OF_LOOP) else _usual_loop(profile)
     session_id = options.string("session_id") or ""
+    is_native = (options.string("tool_format") or model_format) == "native"
+    return replace(
+        read,
+        session_id=session_id if session_id.strip() else "",
+        tool_format="native" if is_native else "text",
+        mode="native" if is_native else default_format,
+    )
+
+
+_OF_LOOP = frozenset(
+    "max_iterations max_nudges tool_retries tool_backoff_ms overflow_retries on_cut persistent done_sentinel "
+    "nudge break_unless_phase exit_when_verified turn_policy native_tool_fallback tool_examples "
+    "stop_after_successful_tools require_successful_tools loop_detect_warn loop_detect_block loop_detect_skip "
+    "post_turn_callback on_chunk tool_output_max_chars compress_callback token_budget".split()
+)
+
+
+@cache
+def _usual_loop(profile: Profile) -> LoopOptions:
+    return _read_loop_options(Options({}), profile, "")
+
+
+def _read_loop_options(options: Options, profile: Profile, caller: str) -> LoopOptions:
     policy = Options(options.mapping("turn_policy"))
-    mode = options.string("tool_format") or model_format
     limit = options.limit("tool_output_max_chars", caller)
     return LoopOptions(
         max_iterations=options.count("max_iterations", profile.max_iterations),
@@ -130,12 +155,10 @@ def read_loop_options(
         require_action=policy.flag("require_action_or_yield"),
         allow_sentinel=policy.flag("allow_done_sentinel", True),
         max_prose_chars=policy.integer("max_prose_chars"),
-        tool_format="native" if mode == "native" else "text",
-        mode="native" if mode == "native" else default_format,
         native_tool_fallback=_native_fallback(options.string("native_tool_fallback"), caller),
         tool_examples=options.string("tool_examples"),
-        stop_after_tools=options.strings("stop_after_successful_tools") or [],
-        require_tools=options.strings("require_successful_tools") or [],
+        stop_after_tools=options.strings("stop_after_successful_tools") or (),
+        require_tools=options.strings("require_successful_tools") or (),
         loop_detect_warn=options.count("loop_detect_warn", LOOP.default("loop_detect_warn")),
         loop_detect_block=options.count("loop_detect_block", LOOP.default("loop_detect_block")),
         loop_detect_skip=options.count("loop_detect_skip", LOOP.default("loop_detect_skip")),
@@ -143,7 +166,6 @@ def read_loop_options(
         on_chunk=callable_or_none(options.value("on_chunk")),
         tool_output_max_chars=TOOL_OUTPUT_MAX_CHARS if limit is None else limit,
         compress_callback=callable_or_none(options.value("compress_callback")),
-        session_id=session_id if session_id.strip() else "",
         token_budget=options.integer("token_budget"),
     )
 
@@ -197,17 +219,19 @@ _PRESETS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LoopCompaction:
+class LoopCompaction(NamedTuple):
     """``label`` is the policy's name in events; ``threshold`` is in estimated tokens."""
 
     label: str
     policy: CompactPolicy
     threshold: int
 
-    def summarized_by(self, summarize: Callable[[str], str]) -> LoopCompaction:
-        """Return the same with ``summarize(prompt)`` for asking a model."""
-        return replace(self, policy=self.policy._replace(summarize=summarize))
+
+_OF_COMPACTION = frozenset(
+    "compaction auto_compact compact_strategy compact_threshold compact_keep_first compact_keep_last "
+    "compact_callback hard_limit_tokens hard_limit_strategy tool_output_max_chars summarize_prompt "
+    "mask_callback compress_callback".split()
+)
 
 
 def read_compaction(
@@ -218,6 +242,19 @@ def read_compaction(
     Callbacks are Python callables, and `summarize_prompt` a function `prompt(lines, count)`. Raises
     `MisuseError`, and `ResizeError` for a strategy that can't be carried out.
     """
+    if not options.has_any(_OF_COMPACTION):
+        return _usual_compaction(window, pretty)
+    return _read_compaction(options, window, pretty)
+
+
+@cache
+def _usual_compaction(window: int | None, pretty: Callable[[Any], str]) -> LoopCompaction | None:
+    return _read_compaction(Options({}), window, pretty)
+
+
+def _read_compaction(
+    options: Options, window: int | None, pretty: Callable[[Any], str]
+) -> LoopCompaction | None:
     preset, keep_first = _preset(options)
     if preset is None:
         return None
@@ -347,12 +384,8 @@ def _path(options: Options, key: str) -> str | None:
     return path if path and path.strip() else None
 
 
-@dataclass(frozen=True, slots=True)
-class LoopSettings:
-    """``tools`` are the entries that the loop may offer, ``opening`` the messages that it begins with.
-
-    ``servers`` are the MCP servers that were started for it, and end with it.
-    """
+class LoopSettings(Struct, frozen=True):
+    """``tools`` are the entries that the loop may offer, ``opening`` the messages that it begins with."""
 
     request: Request
     options: LoopOptions
@@ -364,7 +397,6 @@ class LoopSettings:
     compaction: LoopCompaction | None
     opening: list[Dict]
     daemon: DaemonOptions | None = None
-    servers: LoopServers | None = None
 
 
 def read_settings(

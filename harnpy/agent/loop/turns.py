@@ -8,6 +8,7 @@ nothing to do is `Idle`: the loop decides whether to end or to rest.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.loop import completion, prompts
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from harnpy.agent.loop.model_offer import ModelOffer
     from harnpy.agent.loop.tool_runner import Result
     from harnpy.agent.rules.hooks import Hooks
+    from harnpy.agent.runtime import Announcer
     from harnpy.formats.dicts import Dict
     from harnpy.llm.account import Trace
     from harnpy.llm.reply import Reply
@@ -74,7 +76,7 @@ class Idle(NamedTuple):
 
 
 class Turns:
-    """The turns of one loop. ``emit(type, **fields)`` notifies subscribers."""
+    """The turns of one loop. ``dispatcher()`` returns what makes its calls."""
 
     def __init__(
         self,
@@ -82,17 +84,17 @@ class Turns:
         options: LoopOptions,
         model_input: ModelInput,
         offer: ModelOffer,
-        dispatcher: Dispatcher,
+        dispatcher: Callable[[], Dispatcher],
         ledger: Ledger,
         trace: Trace,
         hooks: Hooks,
-        emit: Callable[..., None],
+        emit: Announcer,
     ) -> None:
         self.state = state
         self.options = options
         self.model_input = model_input
         self.offer = offer
-        self.dispatcher = dispatcher
+        self._new_dispatcher = dispatcher
         self.ledger = ledger
         self._trace = trace
         self._hooks = hooks
@@ -103,6 +105,11 @@ class Turns:
         #: How many answers were cut off one after another, and what they say together.
         self._cuts = 0
         self._unfinished = ""
+
+    @cached_property
+    def dispatcher(self) -> Dispatcher:
+        """What makes the calls: most loops that have no tools need none."""
+        return self._new_dispatcher()
 
     def take(self, reply: Reply, text: str, iteration: int) -> str | Idle | None:
         """Act on an answer, ``text`` being its whole text. Return the loop's status if it ends here."""
@@ -349,9 +356,10 @@ class Turns:
 
     def close(self, info: Dict) -> None:
         """End a turn without calls; ``info`` is what hooks and subscribers receive about it."""
-        self.model_input.conversation.store()
-        self._run_hooks(info)
-        self._emit("iteration_end", iteration=info["iteration"], turn_info=info)
+        if self._emit.is_heard or self._hooks.hear(POST_AGENT_TURN):
+            self.model_input.conversation.store()  # before anybody sees it; else whatever comes next does it
+            self._run_hooks(info)
+            self._emit("iteration_end", iteration=info["iteration"], turn_info=info)
 
     def _take_text(self, turn: Turn) -> tuple[str | None, Dict] | Idle:
         """Return the status that ends the loop, if any, and what hooks and subscribers receive."""

@@ -121,6 +121,10 @@ class Hooks:
             text = text if answer is None else display(answer)
         return text
 
+    def hear(self, event: str) -> bool:
+        """Return whether one of them is for that event."""
+        return bool(self._of(event))
+
     def run(self, event: str, **payload: Any) -> None:
         """Notify the hooks of an event that they can't change."""
         for each in self._of(event):
@@ -128,7 +132,9 @@ class Hooks:
             if each.applies(given):
                 each.handler(given)
 
-    def _of(self, event: str) -> list[Hook]:
+    def _of(self, event: str) -> Sequence[Hook]:
+        if not (self._hooks or self._lasting):
+            return ()
         return [each for each in (*self._lasting, *self._hooks) if each.event == event]
 
 

@@ -302,9 +302,9 @@ class Stage:
                 conversation.fail(error)
                 raise
             self._record(conversation, reply, request.style)
-            conversation.store()
-            transcript = conversation.transcript("active")
             conversation.end("completed", steps=1)
+            transcript = conversation.transcript("active")
+            conversation.leave()
         result = result_dict(reply, request.tools)
         tools = {"mode": tool_format(self.runtime, self.node, request.tool_format)}
         return {**result, "status": "done", "tools": tools, "transcript": transcript}

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 BEGIN = "turn_started register_set register_set"
 START = f"{BEGIN}\nmessage_added step_started"
-#: What follows from a reply: a call, or the last word.
+#: What follows from a reply: a call, or the last word, with which the turn ends.
 REPLY = "step_completed message_added"
+LAST = f"{REPLY} turn_completed"
 #: A tool that ran, and the rest of the turn.
-END = "turn_completed"
-REST = f"step_started\n{REPLY}\n{END}"
+REST = f"step_started\n{LAST}"
 RAN = f"tool_completed message_added\n{REST}"
 
 PRELUDE = """
@@ -85,20 +85,20 @@ ROWS = {
     ),
     "a register": Row('agent_session_set_scratchpad("s", {a: 1})', "register_set"),
     # A loop.
-    "a turn": Row('llm_mock({text: "ok"})\nloop(tool_registry())', f"{START}\n{REPLY}\n{END}"),
+    "a turn": Row('llm_mock({text: "ok"})\nloop(tool_registry())', f"{START}\n{LAST}"),
     "a second turn": Row(
         'llm_mock({text: "ok"})\nllm_mock({text: "ok"})\nloop(tool_registry())\nloop(tool_registry())',
-        f"{START}\n{REPLY}\n{END}\nturn_started\nmessage_added step_started\n{REPLY}\n{END}",
+        f"{START}\n{LAST}\nturn_started\nmessage_added step_started\n{LAST}",
     ),
     "a call is retried": Row(
         'llm_mock({error: {category: "rate_limit"}})\nllm_mock({text: "ok"})\n'
         "loop(tool_registry(), {llm_backoff_ms: 0})",
-        f"{START}\nescalation_retried\n{REPLY}\n{END}",
+        f"{START}\nescalation_retried\n{LAST}",
     ),
     "a schema nudge": Row(
         'llm_mock({text: "no"})\nllm_mock({text: "{}"})\n'
         'loop(tool_registry(), {schema_retries: 1, output_format: "json", json_schema: {type: "object"}})',
-        f"{START}\nstep_completed escalation_retried message_added step_started\n{REPLY}\n{END}",
+        f"{START}\nstep_completed escalation_retried message_added step_started\n{LAST}",
     ),
     "a context overflow": Row(
         f'{TALK}\nllm_mock({{error: {{category: "generic", message: "maximum context length"}}}})\n'
@@ -177,7 +177,7 @@ ROWS = {
     "a stage": Row(
         'llm_mock({text: "ok"})\nlet policy = {provider: "mock", session_id: "s"}\n'
         'workflow_execute("t", {nodes: {a: {kind: "stage", model_policy: policy}}, entry: "a"})',
-        f"turn_started register_set\nmessage_added step_started\n{REPLY}\n{END}\nartifact_recorded",
+        f"turn_started register_set\nmessage_added step_started\n{LAST}\nartifact_recorded",
     ),
     "a worker that fails": Row(
         'calls()\nllm_mock({error: {category: "auth"}})\nllm_mock({text: "ok"})\n'
