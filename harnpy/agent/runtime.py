@@ -160,26 +160,12 @@ class Runtime:
             for type, payload in facts:
                 running.fact(type, detached(payload))
 
-    def announcer(self, id: str) -> Announcer:
+    def announcer(self, id: str) -> Callable[..., None]:
         """A function ``emit(type, **fields)`` for the agent events of a session, anonymous or not."""
-        return Announcer(self.sessions, id)
+        sessions = self.sessions
 
+        def emit(type: str, **fields: Any) -> None:
+            if sessions.has_audience(id):
+                sessions.emit(id, {"type": type, "session_id": id, **fields})
 
-class Announcer:
-    """Notifies the subscribers of one session of agent events."""
-
-    __slots__ = ("_id", "_sessions")
-
-    def __init__(self, sessions: SessionRegistry, id: str) -> None:
-        self._sessions = sessions
-        self._id = id
-
-    @property
-    def is_heard(self) -> bool:
-        """Return whether there is anybody to notify."""
-        return self._sessions.has_audience(self._id)
-
-    def __call__(self, type: str, **fields: Any) -> None:
-        id, sessions = self._id, self._sessions
-        if sessions.has_audience(id):
-            sessions.emit(id, {"type": type, "session_id": id, **fields})
+        return emit

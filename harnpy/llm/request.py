@@ -26,7 +26,6 @@ from harnpy.llm.configuration.capabilities import row_of
 from harnpy.llm.configuration.known_providers import MOCK
 from harnpy.llm.configuration.prices import Price
 from harnpy.llm.experiments import Experiment, apply
-from harnpy.llm.native_tools import native_tools, tool_entries
 from harnpy.llm.request_messages import IMAGES, request_messages
 
 if TYPE_CHECKING:
@@ -147,7 +146,8 @@ def read_request(
     backoff_ms: int = BACKOFF_MS,
     schema_retries: int | None = None,
 ) -> Request:
-    """Make a request from the arguments of a call; the last three are the caller's defaults.
+    """Make a request from the arguments of a call, without its tools; the last three are the caller's
+    defaults.
 
     ``route`` names the provider and the model, ``style`` is the provider's.
     """
@@ -166,7 +166,6 @@ def read_request(
         backoff_ms=options.count("llm_backoff_ms", backoff_ms),
         sampling={**known_models.sampling(model), **_sampling(options)},
         output=read_output(options, schema_retries),
-        tools=native_tools(tool_entries(options.value("tools")), style) or None,
         tool_choice=options.value("tool_choice"),
         thinking=read_thinking(options),
         cache=options.flag("cache"),

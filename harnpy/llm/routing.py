@@ -166,8 +166,7 @@ class Stop(NamedTuple):
     model: str
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """The stops of a call, in the order in which they are tried, and why the first was chosen."""
 
     first: Stop
@@ -228,9 +227,9 @@ class Router:
     # The provider by rules 1 to 7, and its model.
 
     def _manual(self, options: Options) -> Stop:
-        given, model, tier = map(options.string, ("provider", "model", "model_tier"))
-        provider = self.provider(given, model, tier)
-        return Stop(provider, self._model(options, provider))
+        model, tier = options.string("model"), options.string("model_tier")
+        provider = self.provider(options.string("provider"), model, tier)
+        return Stop(provider, self._model(provider, model, tier))
 
     def _named_provider(self, options: Options) -> str | None:
         """The provider that the caller or the environment names."""
@@ -291,12 +290,10 @@ class Router:
                 return name
         return default
 
-    def _model(self, options: Options, provider: str) -> str:
+    def _model(self, provider: str, model: str | None, tier: str | None) -> str:
         known_models = self._known_models
-        model = options.string("model")
         if model:
             return known_models.resolve(model).id
-        tier = options.string("model_tier")
         if tier:
             return known_models.pick(tier, provider).id
         named = self._env("HARN_LLM_MODEL")

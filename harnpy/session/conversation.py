@@ -179,7 +179,7 @@ class Conversation:
         """Write the conversation to the session."""
 
     def end(self, stop_reason: str, steps: int = 0, skills: Sequence[str] = ()) -> None:
-        """Record that the loop has ended, with these skills active for the session's next one, and store it."""
+        """Store that the loop has ended, with these skills active for the session's next one."""
 
     def leave(self) -> None:
         """Let the session go, once the loop has ended."""

@@ -428,6 +428,8 @@ class Dispatcher:
         return run if len(run) > 1 else []
 
     def _check_and_run(self, calls: list[Call]) -> dict[int, CheckedCall]:
+        if not calls:
+            return {}
         checked = [self._checker.check(call) for call in calls]
         allowed = [item for item in checked if item.rejection is None]
         for number, item in enumerate(checked):

@@ -178,7 +178,6 @@ class Loop:
         if status == "done" and not self._tools_succeeded():
             status = "failed"
         if self.daemon is not None:
-            conversation.store()
             self.daemon.save(status)
         conversation.end(self._stop_reason(status), state.iterations, self.skills.active)
         ms = int((clock() - begin) * 1000)
@@ -250,9 +249,8 @@ class Loop:
         reply, text = self._ask(request, iteration)
         taken = self.turns.take(reply, text, iteration)
         status = self._rest(taken) if isinstance(taken, Idle) else taken
-        if self._spent():
-            return "budget_exhausted"
-        if status is None:  # else `end` stores it
+        status = "budget_exhausted" if self._spent() else status
+        if status is None or self.daemon is not None:
             self.conversation.store()
         return status
 
@@ -488,18 +486,22 @@ def make_loop(
     default_format: str = "text",
 ) -> Loop:
     """Return a loop that is ready to run. Errors name ``caller``, a builtin."""
-    servers = None
-    if isinstance(given, dict) and given.get("mcp_servers") not in COMPACTION_OFF:
-        from harnpy.agent.loop.mcp_servers import with_servers  # asyncio comes with it
 
-        given, servers = with_servers(runtime, given, caller)
-    with ExitStack() as undoing:
-        if servers is not None:
-            undoing.push(servers)
+    def made(given: Any, servers: LoopServers | None = None) -> Loop:
         settings = read_settings(runtime, message, system, given, caller, default_format)
         loop = loop_of(runtime, settings, servers=servers)
         if settings.daemon is not None:
             loop.rest_as(settings.daemon, caller)
+        return loop
+
+    if not isinstance(given, dict) or given.get("mcp_servers") in COMPACTION_OFF:
+        return made(given)
+    from harnpy.agent.loop.mcp_servers import with_servers  # asyncio comes with it
+
+    with ExitStack() as undoing:
+        given, servers = with_servers(runtime, given, caller)
+        undoing.push(servers)
+        loop = made(given, servers)
         undoing.pop_all()
     return loop
 

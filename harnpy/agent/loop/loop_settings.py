@@ -127,8 +127,9 @@ def read_loop_options(
 _OF_LOOP = frozenset(
     "max_iterations max_nudges tool_retries tool_backoff_ms overflow_retries on_cut persistent done_sentinel "
     "nudge break_unless_phase exit_when_verified turn_policy native_tool_fallback tool_examples "
-    "stop_after_successful_tools require_successful_tools loop_detect_warn loop_detect_block loop_detect_skip "
-    "post_turn_callback on_chunk tool_output_max_chars compress_callback token_budget".split()
+    "stop_after_successful_tools require_successful_tools loop_detect_warn loop_detect_block "
+    "loop_detect_skip post_turn_callback on_chunk tool_output_max_chars compress_callback "
+    "token_budget".split()
 )
 
 

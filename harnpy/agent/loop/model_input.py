@@ -45,6 +45,11 @@ class ModelInput:
         self._trace = runtime.models.trace
         self._bytes = 0  # of text in the conversation
 
+    @property
+    def has_audience(self) -> bool:
+        """Return whether anybody hears of what the loop does."""
+        return self._sessions.has_audience(self.conversation.id)
+
     def begin(self, system: str | None, tool_format: str, opening: Iterable[Dict]) -> None:
         """Load what came before, and add the messages that the loop begins with."""
         self.conversation.begin(system, tool_format)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from harnpy.agent.loop.model_offer import ModelOffer
     from harnpy.agent.loop.tool_runner import Result
     from harnpy.agent.rules.hooks import Hooks
-    from harnpy.agent.runtime import Announcer
     from harnpy.formats.dicts import Dict
     from harnpy.llm.account import Trace
     from harnpy.llm.reply import Reply
@@ -88,7 +87,7 @@ class Turns:
         ledger: Ledger,
         trace: Trace,
         hooks: Hooks,
-        emit: Announcer,
+        emit: Callable[..., None],
     ) -> None:
         self.state = state
         self.options = options
@@ -356,10 +355,15 @@ class Turns:
 
     def close(self, info: Dict) -> None:
         """End a turn without calls; ``info`` is what hooks and subscribers receive about it."""
-        if self._emit.is_heard or self._hooks.hear(POST_AGENT_TURN):
-            self.model_input.conversation.store()  # before anybody sees it; else whatever comes next does it
-            self._run_hooks(info)
-            self._emit("iteration_end", iteration=info["iteration"], turn_info=info)
+        self._store_for_others()
+        self._run_hooks(info)
+        self._emit("iteration_end", iteration=info["iteration"], turn_info=info)
+
+    def _store_for_others(self) -> None:
+        """Store the answer before hooks and subscribers hear of it. Where there are none, it is stored with
+        what follows from it: the begin of a call, or the loop's end."""
+        if self._hooks or self.model_input.has_audience:
+            self.model_input.conversation.store()
 
     def _take_text(self, turn: Turn) -> tuple[str | None, Dict] | Idle:
         """Return the status that ends the loop, if any, and what hooks and subscribers receive."""

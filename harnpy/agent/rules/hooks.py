@@ -59,6 +59,9 @@ class Hooks:
         self._lasting = lasting
         self._hooks: list[Hook] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._lasting or self._hooks)
+
     def beside(self) -> Hooks:
         """Return these hooks, to which others may be added for one agent."""
         return Hooks([*self._lasting, *self._hooks])
@@ -121,20 +124,14 @@ class Hooks:
             text = text if answer is None else display(answer)
         return text
 
-    def hear(self, event: str) -> bool:
-        """Return whether one of them is for that event."""
-        return bool(self._of(event))
-
     def run(self, event: str, **payload: Any) -> None:
         """Notify the hooks of an event that they can't change."""
-        for each in self._of(event):
+        for each in self._of(event) if self else ():
             given = {"event": event, **payload}
             if each.applies(given):
                 each.handler(given)
 
-    def _of(self, event: str) -> Sequence[Hook]:
-        if not (self._hooks or self._lasting):
-            return ()
+    def _of(self, event: str) -> list[Hook]:
         return [each for each in (*self._lasting, *self._hooks) if each.event == event]
 
 
