@@ -248,6 +248,28 @@ class ActiveSession(NamedTuple):
     runtime: SessionRuntime
 
 
+class _Governed:
+    """The block in which rules are in force. A class, as each loop, each of its model calls and each tool has
+    such a block."""
+
+    __slots__ = ("_callers", "_context", "_note", "_outer", "_rules")
+
+    def __init__(self, context: AgentContext, rules: Rules, callers: Rules, note: Note | None) -> None:
+        self._context = context
+        self._rules = rules
+        self._callers = callers
+        self._note = note
+
+    def __enter__(self) -> None:
+        context = self._context
+        self._outer = context.rules, context.caller_rules, context.note
+        context.rules, context.caller_rules, context.note = self._rules, self._callers, self._note
+
+    def __exit__(self, *error: object) -> None:
+        context = self._context
+        context.rules, context.caller_rules, context.note = self._outer
+
+
 class _Held:
     """Parts that a context has inside a block. A class, as stages enter several such blocks each."""
 
@@ -314,11 +336,12 @@ class AgentContext:
         """Put ``rules`` in force inside the block, for whoever is under ``caller_rules`` itself. ``note`` is
         told what they decide; by default whatever was told before."""
         callers = self.caller_rules if caller_rules is None else caller_rules
-        return self._holding(rules=rules, caller_rules=callers, note=self.note if note is None else note)
+        return _Governed(self, rules, callers, self.note if note is None else note)
 
     def as_caller(self) -> AbstractContextManager[None]:
         """Put those rules in force under which the running workflow was started."""
-        return NOTHING if self.rules is self.caller_rules else self._holding(rules=self.caller_rules)
+        callers = self.caller_rules
+        return NOTHING if self.rules is callers else _Governed(self, callers, callers, self.note)
 
     def work_for(self, workflow: WorkflowScope) -> AbstractContextManager[None]:
         """Work for ``workflow`` inside the block."""

@@ -249,9 +249,17 @@ def interpreted(reply: Reply, tools: list[dict[str, Any]] | None) -> Parsed | No
     return None
 
 
+#: Whatever is more than prose begins with one of these: tags, calls, JSON, and the code in which neither counts.
+_MARKS = re.compile(r"[<(\[{`]")
+
+
 def parse_reply(text: str, tools: Iterable[str] = ()) -> Parsed:
     """Parse a reply; ``tools`` are the names that may be called. Never raises."""
-    text, known = without_thoughts(text), frozenset(tools)
+    text = without_thoughts(text)
+    if _MARKS.search(text) is None:
+        said = text.strip()
+        return Parsed(violations=[_stray_text(said)] if said else [])
+    known = frozenset(tools)
     parser = _ReplyParser(text, known)
     parsed = parser.parse()
     if parser.saw_json and not (parsed.calls or parsed.errors):
@@ -346,7 +354,7 @@ class _ReplyParser:
         self.parsed.errors += found.errors
         rest = "".join(found.rest).strip()
         if rest:
-            self.parsed.violations.append(_STRAY_TEXT.format(_quoted(rest, _PREVIEW, "…")))
+            self.parsed.violations.append(_stray_text(rest))
         return found.end
 
     # Blocks.
@@ -396,6 +404,10 @@ class _ReplyParser:
     def _add_calls(self, calls: list[Call]) -> None:
         self.parsed.calls += calls
         self.parsed.rendered += [render_call(call["name"], call["arguments"]) for call in calls]
+
+
+def _stray_text(rest: str) -> str:
+    return _STRAY_TEXT.format(_quoted(rest, _PREVIEW, "…"))
 
 
 def _quoted(text: str, limit: int, ellipsis: str = "") -> str:

@@ -420,8 +420,10 @@ class Dispatcher:
         run: list[Call] = []
         seen: set[str] = set()
         for call in calls:
+            if not self._toolbox.annotations(call["name"]).read_only:
+                break
             key = compact_json([call["name"], call["arguments"]])
-            if key in seen or not self._toolbox.annotations(call["name"]).read_only:
+            if key in seen:
                 break
             seen.add(key)
             run.append(call)
