@@ -319,8 +319,7 @@ class Loop:
         attempt = 0
         while True:
             sent, reply = self._fitting(request, iteration)
-            self._account(reply)
-            self._note(reply, iteration, sent.experiment_note)
+            self._note(reply, iteration, self._account(reply), sent.experiment_note)
             if sent.shown is not None:
                 sent.shown.ended(reply)
             if not request.output.structured:
@@ -361,12 +360,9 @@ class Loop:
         purpose: Dict = {"purpose": "compaction"}
         self.conversation.fact(COMPACTION_STARTED, self.model_input.being_compacted())
         _, reply = self._called(request, None, **purpose)
-        self._account(reply)
-        self.conversation.fact(
-            STEP_COMPLETED,
-            completed_step(reply, self.state.iterations, self.conversation.agent) | purpose,
-            reply.cost or 0.0,
-        )
+        cost = self._account(reply)
+        step = completed_step(reply, self.state.iterations, self.conversation.agent) | purpose
+        self.conversation.fact(STEP_COMPLETED, step, cost)
         return reply.text
 
     def _called(self, request: Request, iteration: int | None, **purpose: Any) -> tuple[Request, Reply]:
@@ -416,16 +412,17 @@ class Loop:
         }
         self.conversation.fact(ESCALATION_RETRIED, {**retry, "error": error})
 
-    def _account(self, reply: Reply) -> None:
-        """Charge a call to the loop's budget."""
+    def _account(self, reply: Reply) -> float:
+        """Charge a call to the loop's budget. Return its cost."""
+        cost = reply.cost or 0.0
         self.state.tokens += reply.input_tokens + reply.output_tokens
-        self.state.cost += reply.cost or 0.0
+        self.state.cost += cost
+        return cost
 
-    def _note(self, reply: Reply, iteration: int, experiment: Dict | None) -> None:
+    def _note(self, reply: Reply, iteration: int, cost: float, experiment: Dict | None) -> None:
         """Record a call in the session's log."""
-        mode = self.options.tool_format
-        shown = {"tool_calling_mode": mode, "structural_experiment": experiment}
-        record_reply(self.conversation, reply, iteration, **shown)
+        shown = {"tool_calling_mode": self.options.tool_format, "structural_experiment": experiment}
+        record_reply(self.conversation, reply, iteration, cost, **shown)
 
     def _spent(self) -> bool:
         """Return True if a budget for the whole loop is used up."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
@@ -24,7 +25,7 @@ from harnpy.llm.native_tools import tool_entries
 from harnpy.session.compaction import TOKEN_THRESHOLD, TOOL_OUTPUT_MAX_CHARS, CompactPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harnpy.agent.active_skills import Matching
     from harnpy.agent.context import Rules
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.formats.dicts import Dict
     from harnpy.llm.request import Request
+
+    #: ``(options, profile, caller)``: the value of a field.
+    Reader = Callable[[Options, "Profile", str], Any]
 
 SENTINEL: str = LOOP.default("done_sentinel")
 
@@ -113,62 +117,30 @@ def read_loop_options(
     ``model_format`` is the tool format where they name none; ``default_format`` is what results report of
     the text format then.
     """
-    read = _read_loop_options(options, profile, caller) if options.has_any(_OF_LOOP) else _usual_loop(profile)
+    usual, given = _usual_loop(profile), options.given
+    read = {
+        field: reader(options, profile, caller)
+        for option, fields in _READERS.items()
+        if option in given
+        for field, reader in fields.items()
+    }
     session_id = options.string("session_id") or ""
     is_native = (options.string("tool_format") or model_format) == "native"
     return replace(
-        read,
+        usual,
         session_id=session_id if session_id.strip() else "",
         tool_format="native" if is_native else "text",
         mode="native" if is_native else default_format,
+        **read,
     )
-
-
-_OF_LOOP = frozenset(
-    "max_iterations max_nudges tool_retries tool_backoff_ms overflow_retries on_cut persistent done_sentinel "
-    "nudge break_unless_phase exit_when_verified turn_policy native_tool_fallback tool_examples "
-    "stop_after_successful_tools require_successful_tools loop_detect_warn loop_detect_block "
-    "loop_detect_skip post_turn_callback on_chunk tool_output_max_chars compress_callback "
-    "token_budget".split()
-)
 
 
 @cache
 def _usual_loop(profile: Profile) -> LoopOptions:
-    return _read_loop_options(Options({}), profile, "")
-
-
-def _read_loop_options(options: Options, profile: Profile, caller: str) -> LoopOptions:
-    policy = Options(options.mapping("turn_policy"))
-    limit = options.limit("tool_output_max_chars", caller)
-    return LoopOptions(
-        max_iterations=options.count("max_iterations", profile.max_iterations),
-        max_nudges=options.count("max_nudges", profile.max_nudges),
-        tool_retries=options.count("tool_retries", profile.tool_retries),
-        tool_backoff_ms=options.count("tool_backoff_ms", LOOP.default("tool_backoff_ms")),
-        overflow_retries=options.count("overflow_retries", LOOP.default("overflow_retries")),
-        on_cut=_on_cut(options.string("on_cut"), caller),
-        persistent=options.flag("persistent"),
-        sentinel=options.string("done_sentinel") or SENTINEL,
-        nudge=options.string("nudge"),
-        break_unless_phase=options.string("break_unless_phase"),
-        exit_when_verified=options.flag("exit_when_verified"),
-        require_action=policy.flag("require_action_or_yield"),
-        allow_sentinel=policy.flag("allow_done_sentinel", True),
-        max_prose_chars=policy.integer("max_prose_chars"),
-        native_tool_fallback=_native_fallback(options.string("native_tool_fallback"), caller),
-        tool_examples=options.string("tool_examples"),
-        stop_after_tools=options.strings("stop_after_successful_tools") or (),
-        require_tools=options.strings("require_successful_tools") or (),
-        loop_detect_warn=options.count("loop_detect_warn", LOOP.default("loop_detect_warn")),
-        loop_detect_block=options.count("loop_detect_block", LOOP.default("loop_detect_block")),
-        loop_detect_skip=options.count("loop_detect_skip", LOOP.default("loop_detect_skip")),
-        post_turn_callback=callable_or_none(options.value("post_turn_callback")),
-        on_chunk=callable_or_none(options.value("on_chunk")),
-        tool_output_max_chars=TOOL_OUTPUT_MAX_CHARS if limit is None else limit,
-        compress_callback=callable_or_none(options.value("compress_callback")),
-        token_budget=options.integer("token_budget"),
-    )
+    """Return what a loop does that has no options."""
+    none = Options({})
+    fields = (each.items() for each in _READERS.values())
+    return LoopOptions(**{field: reader(none, profile, "") for field, reader in chain.from_iterable(fields)})
 
 
 def _on_cut(given: str | None, caller: str) -> str:
@@ -191,6 +163,69 @@ def _native_fallback(given: str | None, caller: str) -> str:
 
 def callable_or_none(value: Any) -> Any:
     return value if callable(value) else None
+
+
+def _most_output(options: Options, profile: Profile, caller: str) -> int:
+    limit = options.limit("tool_output_max_chars", caller)
+    return TOOL_OUTPUT_MAX_CHARS if limit is None else limit
+
+
+def _by_profile(name: str) -> Reader:
+    return lambda options, profile, caller: options.count(name, getattr(profile, name))
+
+
+def _count(name: str) -> Reader:
+    usual: int = LOOP.default(name)
+    return lambda options, profile, caller: options.count(name, usual)
+
+
+def _flag(name: str) -> Reader:
+    return lambda options, profile, caller: options.flag(name)
+
+
+def _text(name: str) -> Reader:
+    return lambda options, profile, caller: options.string(name)
+
+
+def _texts(name: str) -> Reader:
+    return lambda options, profile, caller: options.strings(name) or ()
+
+
+def _function(name: str) -> Reader:
+    return lambda options, profile, caller: callable_or_none(options.value(name))
+
+
+def _of_policy(read: Callable[[Options], Any]) -> Reader:
+    return lambda options, profile, caller: read(Options(options.mapping("turn_policy")))
+
+
+#: The option → the fields that it sets, and how each is read.
+_READERS: Mapping[str, Mapping[str, Reader]] = {
+    **{name: {name: _by_profile(name)} for name in ("max_iterations", "max_nudges", "tool_retries")},
+    **{name: {name: _count(name)} for name in ("tool_backoff_ms", "overflow_retries")},
+    **{name: {name: _count(name)} for name in ("loop_detect_warn", "loop_detect_block", "loop_detect_skip")},
+    **{name: {name: _flag(name)} for name in ("persistent", "exit_when_verified")},
+    **{name: {name: _text(name)} for name in ("nudge", "break_unless_phase", "tool_examples")},
+    **{name: {name: _function(name)} for name in ("post_turn_callback", "on_chunk", "compress_callback")},
+    "on_cut": {"on_cut": lambda options, profile, caller: _on_cut(options.string("on_cut"), caller)},
+    "done_sentinel": {
+        "sentinel": lambda options, profile, caller: options.string("done_sentinel") or SENTINEL
+    },
+    "turn_policy": {
+        "require_action": _of_policy(lambda policy: policy.flag("require_action_or_yield")),
+        "allow_sentinel": _of_policy(lambda policy: policy.flag("allow_done_sentinel", True)),
+        "max_prose_chars": _of_policy(lambda policy: policy.integer("max_prose_chars")),
+    },
+    "native_tool_fallback": {
+        "native_tool_fallback": lambda options, profile, caller: _native_fallback(
+            options.string("native_tool_fallback"), caller
+        )
+    },
+    "stop_after_successful_tools": {"stop_after_tools": _texts("stop_after_successful_tools")},
+    "require_successful_tools": {"require_tools": _texts("require_successful_tools")},
+    "tool_output_max_chars": {"tool_output_max_chars": _most_output},
+    "token_budget": {"token_budget": lambda options, profile, caller: options.integer("token_budget")},
+}
 
 
 _DEFAULT_LABEL: str = LOOP.default("compaction")
