@@ -249,7 +249,7 @@ def interpreted(reply: Reply, tools: list[dict[str, Any]] | None) -> Parsed | No
     return None
 
 
-#: Whatever is more than prose begins with one of these: tags, calls, JSON, and the code in which neither counts.
+#: Whatever is more than prose begins with one of these, or stands in code, which does.
 _MARKS = re.compile(r"[<(\[{`]")
 
 

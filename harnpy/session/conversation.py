@@ -179,10 +179,8 @@ class Conversation:
         """Write the conversation to the session."""
 
     def end(self, stop_reason: str, steps: int = 0, skills: Sequence[str] = ()) -> None:
-        """Store that the loop has ended, with these skills active for the session's next one."""
-
-    def leave(self) -> None:
-        """Let the session go, once the loop has ended."""
+        """Store that the loop has ended, with these skills active for the session's next one. What the loop
+        left can be read on."""
 
     def fail(self, error: BaseException) -> None:
         """Record that an error or a cancellation ended the loop: calls that are open get an end."""
@@ -298,6 +296,7 @@ class SessionConversation(Conversation):
         self._joined = False  # others' messages have, since the last step began
         self._was_cut = False
         self._former: list[Dict] | None = None  # the messages before somebody else cut them
+        self._ended: Session | None = None  # the session, once the loop has let it go
         self._registers: Dict = {}
         self._fresh: list[Dict] = []  # of what `sent` returned, those that the log doesn't have yet
         self._sent_at = 0  # the log's version then
@@ -523,9 +522,8 @@ class SessionConversation(Conversation):
                 assert session is not None, "a session that is gone has no conflicts"
                 session.refresh()
                 self._pending = pending
-
-    def leave(self) -> None:
         unfollow(self._sessions, self)
+        self._ended = session
 
     def _end_turn(self, stop_reason: str, steps: int) -> None:
         done: Dict = {"agent_id": self.agent, "steps": steps}
@@ -546,10 +544,10 @@ class SessionConversation(Conversation):
                     self.fact(type, payload)
             with suppress(StorageError):  # whoever loads the session next closes the turn
                 self.store()
-        self.leave()
+        unfollow(self._sessions, self)
 
     def transcript(self, state: str) -> Dict:
-        session = followed(self._sessions, self)
+        session = self._ended or followed(self._sessions, self)
         if session is None or not self._in_step(session):
             return super().transcript(state)
         messages, events = session.view.window.plain()
@@ -563,7 +561,7 @@ class SessionConversation(Conversation):
             (draft.type, draft.data) for draft in self._pending if is_in_transcript(draft.type, draft.data)
         ]
         unstored = [{"id": self.world.ids.new(), **transcript_form(*fact)} for fact in waiting]
-        session = followed(self._sessions, self)
+        session = self._ended or followed(self._sessions, self)
         live = [] if session is None else session.view.window.live_events()
         return [*live, *(lifecycle_value(event) for event in self._noted), *unstored]
 

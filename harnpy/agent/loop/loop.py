@@ -182,9 +182,7 @@ class Loop:
         conversation.end(self._stop_reason(status), state.iterations, self.skills.active)
         ms = int((clock() - begin) * 1000)
         self.models.trace.record_loop(status, state.iterations, ms, state.calls, list(state.successful))
-        result = self._result(status, ms)
-        conversation.leave()
-        return result
+        return self._result(status, ms)
 
     def _stop_reason(self, status: str) -> str:
         """Return what the log calls the end of a loop with this status."""

@@ -304,7 +304,6 @@ class Stage:
             self._record(conversation, reply, request.style)
             conversation.end("completed", steps=1)
             transcript = conversation.transcript("active")
-            conversation.leave()
         result = result_dict(reply, request.tools)
         tools = {"mode": tool_format(self.runtime, self.node, request.tool_format)}
         return {**result, "status": "done", "tools": tools, "transcript": transcript}
