@@ -38,8 +38,9 @@ from harnpy.session.events import COMPACTION_STARTED, ESCALATION_RETRIED, STEP_C
 from harnpy.session.transcript import lifecycle_event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from harnpy.agent.context import Rules
     from harnpy.agent.loop.loop_settings import DaemonOptions, LoopOptions, LoopSettings
     from harnpy.agent.loop.mcp_servers import LoopServers
     from harnpy.agent.runtime import Runtime
@@ -105,13 +106,13 @@ class Loop:
         if deferred is not None:
             self.toolbox.internal[deferred.name] = searcher(deferred, note, emit)
         if LOAD_SKILL not in self.toolbox.entries:
-            self.toolbox.internal[LOAD_SKILL] = lambda call: self.skills.load(call["arguments"])
+            self.toolbox.internal[LOAD_SKILL] = self.skills.answer
         self.turns = Turns(
             state,
             options,
             self.model_input,
             self.offer,
-            self._dispatcher,
+            partial(_dispatcher, runtime, state, options, rules, conversation, emit, self.toolbox),
             self.ledger,
             models.trace,
             runtime.hooks,
@@ -129,14 +130,6 @@ class Loop:
         #: When it is over, on the monotonic clock.
         self.until: float | None = None
         self._ran_out = False  # of iterations
-
-    def _dispatcher(self) -> Dispatcher:
-        """Return what makes the model's calls, which begin with the first."""
-        runtime, rules, conversation = self.runtime, self.rules, self.conversation
-        id, new_id = conversation.id, runtime.world.ids.new
-        log = ApprovalLog(id, partial(runtime.record, id), new_id) if rules.permissions else None
-        gate = Gate(rules, runtime.hooks, id, runtime.workplace, runtime.ask, log)
-        return Dispatcher(runtime, self.state, self.options, conversation, self._emit, self.toolbox, gate)
 
     def rest_as(self, options: DaemonOptions, caller: str) -> None:
         """Go idle where the loop would otherwise end. Errors name ``caller``, a builtin."""
@@ -168,6 +161,13 @@ class Loop:
                     del running[id]
                 else:
                     running[id] = outer
+                self._let_go()
+
+    def _let_go(self) -> None:
+        """Have nothing of the loop refer to it, so that it goes without the garbage collector: that had more
+        to do with the remains of short loops than with what sessions keep."""
+        self.conversation.summarize = self.model_input.summarize = None
+        self.model_input.request.retried = self.model_input.request.shown = None
 
     def _run(self) -> Dict:
         clock, conversation, state = self.models.world.clock.monotonic, self.conversation, self.state
@@ -522,6 +522,22 @@ def _conversation(runtime: Runtime, options: LoopOptions) -> Conversation:
     if options.session_id:
         return SessionConversation(options.session_id, sessions)
     return Conversation(f"agent_session_{sessions.world.ids.new()}", sessions.world)
+
+
+def _dispatcher(
+    runtime: Runtime,
+    state: LoopState,
+    options: LoopOptions,
+    rules: Rules,
+    conversation: Conversation,
+    emit: Callable[..., None],
+    toolbox: Toolbox,
+) -> Dispatcher:
+    """Return what makes a loop's calls."""
+    id, new_id = conversation.id, runtime.world.ids.new
+    log = ApprovalLog(id, partial(runtime.record, id), new_id) if rules.permissions else None
+    gate = Gate(rules, runtime.hooks, id, runtime.workplace, runtime.ask, log)
+    return Dispatcher(runtime, state, options, conversation, emit, toolbox, gate)
 
 
 def _deferred(request: Request, options: LoopOptions, entries: list[Dict]) -> DeferredTools | None:

@@ -117,17 +117,18 @@ def read_loop_options(
     ``model_format`` is the tool format where they name none; ``default_format`` is what results report of
     the text format then.
     """
-    usual, given = _usual_loop(profile), options.given
-    read = {
-        field: reader(options, profile, caller)
-        for option, fields in _READERS.items()
-        if option in given
-        for field, reader in fields.items()
-    }
+    read = {}
+    if options.has_any(_READ):
+        read = {
+            field: reader(options, profile, caller)
+            for option, fields in _READERS.items()
+            if option in options
+            for field, reader in fields.items()
+        }
     session_id = options.string("session_id") or ""
     is_native = (options.string("tool_format") or model_format) == "native"
     return replace(
-        usual,
+        _usual_loop(profile),
         session_id=session_id if session_id.strip() else "",
         tool_format="native" if is_native else "text",
         mode="native" if is_native else default_format,
@@ -226,6 +227,7 @@ _READERS: Mapping[str, Mapping[str, Reader]] = {
     "tool_output_max_chars": {"tool_output_max_chars": _most_output},
     "token_budget": {"token_budget": lambda options, profile, caller: options.integer("token_budget")},
 }
+_READ = frozenset(_READERS)
 
 
 _DEFAULT_LABEL: str = LOOP.default("compaction")
@@ -455,10 +457,12 @@ def read_settings(
     )
     window = runtime.models.config.known_models.context_window(request.model, request.provider)
     rules = runtime.context().rules.for_options(options, caller).placed(runtime.workplace.real_root)
-    surface = {key: options.value(key) for key in ("tools", "policy", "approval_policy", "tool_search")}
     loop_options = read_loop_options(options, profile, caller, default_format, request.tool_format)
-    is_native = loop_options.tool_format == "native"
-    tools = checked_tools(runtime, surface, rules, system, message, caller, is_native)
+    tools: list[Dict] = []
+    if options.value("tools") is not None:
+        surface = {key: options.value(key) for key in ("tools", "policy", "approval_policy", "tool_search")}
+        is_native = loop_options.tool_format == "native"
+        tools = checked_tools(runtime, surface, rules, system, message, caller, is_native)
     skills, matching = inherited_skills(runtime, options.value("skills"), options.value("skill_match"))
     ledger, messages = options.mapping("task_ledger"), options.value("messages")
     return LoopSettings(
