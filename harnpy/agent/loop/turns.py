@@ -7,9 +7,10 @@ nothing to do is `Idle`: the loop decides whether to end or to rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct, field
 
 from harnpy.agent.loop import completion, prompts
 from harnpy.agent.loop.ledger import NAME as LEDGER
@@ -47,8 +48,7 @@ REFUSED = "refused"
 _MOST_CUTS = 3
 
 
-@dataclass(slots=True)
-class Turn:
+class Turn(Struct):
     """One answer of the model and what came of it.
 
     ``accepted``: it completes the request. ``ending``: the loop's status when it ends with this answer, which
@@ -59,7 +59,7 @@ class Turn:
     text: str
     reply: Reply
     parsed: Parsed = field(default_factory=Parsed)
-    calls: list[Dict] = field(default_factory=list)
+    calls: list[Dict] = []
     accepted: bool = False
     ending: str | None = None
 
