@@ -222,16 +222,18 @@ class Window:
 
     def plain(self) -> tuple[list[Message], list[dict[str, Any]]]:
         """Return the messages as a loop's result shows them, and their events, in new lists."""
-        entries, columns = self.entries.items(), self._columns
+        columns: dict[Any, list[Any]] = self._columns
+        totals: dict[Any, tuple[int, int]] = self._totals
+        entries = self.entries.items()
         messages, events = columns.setdefault(plain_message, []), columns.setdefault(message_event, [])
-        done, hidden = self._totals.get(plain_message, (0, 0))
+        done, hidden = totals.get(plain_message, (0, 0))
         if done < len(entries):
             for entry in entries[done:]:
                 message = plain_message(entry.body)
                 messages.append(message)
                 events.append(None if message is None else message_event(message, entry.first.id))
                 hidden += message is None
-            self._totals[plain_message] = len(entries), hidden
+            totals[plain_message] = len(entries), hidden
         if hidden:
             return [*filter(None, messages)], [*filter(None, events)]
         return list(messages), list(events)
