@@ -197,17 +197,22 @@ class Models:
             raise CallError("generic", refusal)
         return self.connections.provider(self.config.known_providers.configuration(name, model=request.model))
 
-    def segment(self, new_loop_id: Callable[[], str] | None = None, **scope: Any) -> Segment | None:
+    def segment(
+        self,
+        new_loop_id: Callable[[], str] | None = None,
+        depth: Callable[[], int] = int,
+        **scope: Any,
+    ) -> Segment | None:
         """The segment of the transcript sidecar for a loop, or for a call outside any loop.
 
-        None when no sidecar is kept. ``scope``: session_id, depth, tool_format.
+        None when no sidecar is kept; then ``depth()`` isn't called. ``scope``: session_id, tool_format.
         """
         directory = self._env(VARIABLE)
         if not directory:
             return None
         write = segment_writer(directory, self.world.files)
         loop_id = new_loop_id() if new_loop_id else None
-        return Segment(write, lambda: self.world.clock.now(), loop_id=loop_id, **scope)
+        return Segment(write, lambda: self.world.clock.now(), loop_id=loop_id, depth=depth(), **scope)
 
     def ask(self, request: Request, iteration: int | None = None, answer: Complete | None = None) -> Reply:
         """Make a call, with the fallbacks when its provider fails. Raises the first `CallError`.

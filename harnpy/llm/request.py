@@ -134,6 +134,11 @@ class Request:
         return replace(self, messages=messages, system=system, experiment_note=note)
 
 
+_OF_REQUEST = frozenset(
+    "max_tokens llm_retries llm_backoff_ms tool_choice thinking reasoning_effort cache prefill".split()
+)
+
+
 def read_request(
     prompt: str,
     system: str | None,
@@ -156,26 +161,30 @@ def read_request(
     given = options.value("messages")
     messages = given if isinstance(given, list) else [{"role": "user", "content": prompt}]
     provider, model = route.first
-    return Request(
+    request = Request(
         messages=request_messages(messages),
         system=system,
         provider=provider,
         model=model,
-        max_tokens=options.count("max_tokens", MAX_TOKENS),
-        retries=options.count("llm_retries", retries),
-        backoff_ms=options.count("llm_backoff_ms", backoff_ms),
+        retries=retries,
+        backoff_ms=backoff_ms,
         sampling={**known_models.sampling(model), **_sampling(options)},
         output=read_output(options, schema_retries),
-        tool_choice=options.value("tool_choice"),
-        thinking=read_thinking(options),
-        cache=options.flag("cache"),
-        prefill=options.string("prefill"),
-        budget=read_budget(options),
-        betas=_betas(options),
         price=known_models.price(model, provider),
         style=style,
         route=route,
     )
+    if options.has_any(_OF_REQUEST):
+        request.max_tokens = options.count("max_tokens", MAX_TOKENS)
+        request.retries = options.count("llm_retries", retries)
+        request.backoff_ms = options.count("llm_backoff_ms", backoff_ms)
+        request.tool_choice = options.value("tool_choice")
+        request.thinking = read_thinking(options)
+        request.cache = options.flag("cache")
+        request.prefill = options.string("prefill")
+    request.budget = read_budget(options)
+    request.betas = _betas(options)
+    return request
 
 
 def not_yet(caller: str, option: str, what: str) -> str:

@@ -328,6 +328,8 @@ class Router:
 def read_chain(options: Options) -> list[str]:
     """The ``fallback_chain`` option: a list, or names with commas between them."""
     given = options.value("fallback_chain")
+    if given is None:
+        return []
     if isinstance(given, str):
         names = [name.strip() for name in given.split(",")]
         return [name for name in names if name]

@@ -242,9 +242,14 @@ class Parsed:
         return "\n\n".join(self.rendered)
 
 
+def is_tagged(text: str) -> bool:
+    """Return True if a text shows a sign of the tagged format."""
+    return "<" in text and any(tag in text for tag in TAGS)
+
+
 def interpreted(reply: Reply, tools: list[dict[str, Any]] | None) -> Parsed | None:
     """Parse a reply that shows a sign of the tagged format; None for any other."""
-    if tools or reply.tool_calls or any(tag in reply.text for tag in TAGS):
+    if tools or reply.tool_calls or is_tagged(reply.text):
         return parse_reply(reply.text, filter(None, map(native_name, tools or ())))
     return None
 

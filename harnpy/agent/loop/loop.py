@@ -90,7 +90,7 @@ class Loop:
         request.segment = models.segment(
             session_id=id,
             new_loop_id=world.ids.new,
-            depth=runtime.sessions.depth(),
+            depth=runtime.sessions.depth,
             tool_format=options.tool_format,
         )
         self.model_input = ModelInput(runtime, conversation, request, request.segment)

@@ -20,7 +20,7 @@ from harnpy.agent.loop.tool_runner import OK, REJECTED
 from harnpy.agent.loop.transcript_entries import calls_message, text_message
 from harnpy.agent.rules.hooks import POST_AGENT_TURN
 from harnpy.llm.request_messages import unrun
-from harnpy.llm.text_format import TAGS, Parsed, parse_reply
+from harnpy.llm.text_format import Parsed, is_tagged, parse_reply
 from harnpy.session.messages import results_message, styled_result
 from harnpy.session.transcript import lifecycle_event
 
@@ -129,7 +129,7 @@ class Turns:
         """Find the calls in an answer: the provider's, or else those in its text. Step 6."""
         text, reply = turn.text, turn.reply
         may_call = self.offer.has_tools or self.ledger.active
-        if may_call or any(tag in text for tag in TAGS):
+        if may_call or is_tagged(text):
             names = [*self.offer.names(), LEDGER] if self.ledger.active else self.offer.names()
             turn.parsed = parse_reply(text, names)
         if not may_call:
