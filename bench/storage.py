@@ -43,7 +43,7 @@ from options import parser
 from harnpy.session.events import MESSAGE_ADDED, EventDraft
 from harnpy.session.stored import StoredSession
 from harnpy.storage import open_store
-from harnpy.storage.sqlite.database import LOG_PAGES, SHIFT
+from harnpy.storage.sqlite.database import SHIFT
 from harnpy.world import World
 
 #: Who appends at once, and how often each.
@@ -118,7 +118,7 @@ def bare_commits(directory: Path) -> float:
     open_store(url).close()
     with closing(sqlite3.connect(f"{directory}/bare.db", isolation_level=None)) as db:
         db.execute("PRAGMA synchronous = FULL")
-        db.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
+        db.execute("PRAGMA wal_autocheckpoint = 2000")  # as the store's
 
         def work() -> None:
             for seq in range(1, EACH + 1):

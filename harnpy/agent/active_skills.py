@@ -260,8 +260,13 @@ class Matching:
     working_files: tuple[str, ...] = ()
 
 
+_BY_METADATA = Matching()
+
+
 def read_matching(given: Options, working_files: tuple[str, ...] = ()) -> Matching:
     """Read the option `skill_match`."""
+    if not (given.given or working_files):
+        return _BY_METADATA
     strategy = given.string("strategy", METADATA)
     top_n, sticky = given.integer("top_n"), given.value("sticky")
     return Matching(
@@ -437,8 +442,12 @@ class ActiveSkills:
 
     # The tool.
 
-    def load(self, arguments: Any) -> tuple[str, bool]:
+    def answer(self, call: Dict) -> tuple[str, bool]:
         """Return the answer to a `load_skill` call, and whether it succeeded."""
+        return self.load(call["arguments"])
+
+    def load(self, arguments: Any) -> tuple[str, bool]:
+        """Return the answer to such a call with these arguments, and whether it succeeded."""
         try:
             setting = self._world.unguarded.environment.get
             loaded = load_skill(self._library, arguments, self._session_id, setting, self._note_attempt)

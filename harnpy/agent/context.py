@@ -8,6 +8,7 @@ The executor of workflows makes a `WorkflowScope`; what agents need of it is def
 from __future__ import annotations
 
 import os.path
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -199,6 +200,8 @@ class Rules:
 
         Raises `MisuseError`, in the name of ``label`` where one can't be read.
         """
+        if not options.has_any(_OF_RULES):
+            return self.one_deeper(label).commanded(self.commands.inside())
         policy = without_command_policy(options.value("policy"))
         approval, permissions = options.value("approval_policy"), options.value("permissions")
         commands = self.commands.inside(given_command_policy(options.given, label))
@@ -213,6 +216,7 @@ class Rules:
 
 
 NO_RULES = Rules()
+_OF_RULES = frozenset(("policy", "approval_policy", "permissions", "command_policy"))
 
 
 class WorkerName(NamedTuple):
@@ -244,6 +248,28 @@ class ActiveSession(NamedTuple):
     runtime: SessionRuntime
 
 
+class _Governed:
+    """The block in which rules are in force. A class, as each loop, each of its model calls and each tool has
+    such a block."""
+
+    __slots__ = ("_callers", "_context", "_note", "_outer", "_rules")
+
+    def __init__(self, context: AgentContext, rules: Rules, callers: Rules, note: Note | None) -> None:
+        self._context = context
+        self._rules = rules
+        self._callers = callers
+        self._note = note
+
+    def __enter__(self) -> None:
+        context = self._context
+        self._outer = context.rules, context.caller_rules, context.note
+        context.rules, context.caller_rules, context.note = self._rules, self._callers, self._note
+
+    def __exit__(self, *error: object) -> None:
+        context = self._context
+        context.rules, context.caller_rules, context.note = self._outer
+
+
 class _Held:
     """Parts that a context has inside a block. A class, as stages enter several such blocks each."""
 
@@ -262,6 +288,10 @@ class _Held:
     def __exit__(self, *error: object) -> None:
         for name, part in self._outer.items():
             setattr(self._context, name, part)
+
+
+#: A block in which nothing is other than around it.
+NOTHING: AbstractContextManager[None] = nullcontext()
 
 
 class AgentContext:
@@ -300,14 +330,18 @@ class AgentContext:
         """Have these parts inside the block."""
         return _Held(self, parts)
 
-    def govern(self, rules: Rules, caller_rules: Rules | None = None) -> AbstractContextManager[None]:
-        """Put ``rules`` in force inside the block, for whoever is under ``caller_rules`` itself."""
+    def govern(
+        self, rules: Rules, caller_rules: Rules | None = None, note: Note | None = None
+    ) -> AbstractContextManager[None]:
+        """Put ``rules`` in force inside the block, for whoever is under ``caller_rules`` itself. ``note`` is
+        told what they decide; by default whatever was told before."""
         callers = self.caller_rules if caller_rules is None else caller_rules
-        return self._holding(rules=rules, caller_rules=callers)
+        return _Governed(self, rules, callers, self.note if note is None else note)
 
     def as_caller(self) -> AbstractContextManager[None]:
         """Put those rules in force under which the running workflow was started."""
-        return self._holding(rules=self.caller_rules)
+        callers = self.caller_rules
+        return NOTHING if self.rules is callers else _Governed(self, callers, callers, self.note)
 
     def work_for(self, workflow: WorkflowScope) -> AbstractContextManager[None]:
         """Work for ``workflow`` inside the block."""

@@ -10,7 +10,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.rules.policy import Annotations, read_annotations, side_effect_rank
+from harnpy.agent.rules.policy import UNKNOWN, read_annotations, side_effect_rank
 from harnpy.agent.tool_registry import EXECUTORS, RUNTIME_SERVED
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import as_dict, as_text, as_texts
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from harnpy.agent.context import Rules
-    from harnpy.agent.rules.policy import Policy
+    from harnpy.agent.rules.policy import Annotations, Policy
     from harnpy.agent.workplace import Workplace
     from harnpy.formats.dicts import Dict
     from harnpy.mcp.client import Client
@@ -95,6 +95,7 @@ _NO_TOOLS = frozenset(
 _START, _END = "harn-tool-surface: ignore-start", "harn-tool-surface: ignore-end"
 _NEXT_LINE = "harn-tool-surface: ignore-next-line"
 _THIS_LINE = ("harn-tool-surface: ignore-line", "tool-surface-ignore")
+_LEFT_OUT = re.compile("```|tool-surface")
 
 
 def mentions(text: str) -> list[str]:
@@ -109,7 +110,7 @@ def has_word(text: str, word: str) -> bool:
 
 def read_part(prompt: str) -> str:
     """Return the lines of a prompt that count."""
-    return "\n".join(_lines(prompt))
+    return "\n".join(_lines(prompt)) if _LEFT_OUT.search(prompt) else prompt
 
 
 def _lines(prompt: str) -> Iterator[str]:
@@ -141,7 +142,7 @@ class SurfaceTool:
         own = read_annotations(entry.get("annotations"))
         found = own or read_annotations(as_dict(policy.get("tool_annotations")).get(self.name))
         self.annotated = found is not None
-        self.annotations = found or Annotations()
+        self.annotations = found or UNKNOWN
 
     @property
     def backed(self) -> bool:
@@ -215,11 +216,13 @@ class _Surface:
         entries += [entry for entry in native_entries(given) if entry["name"] not in known]
         self.tools = {entry["name"]: SurfaceTool(entry, self.policy) for entry in entries}
         ceiling = as_texts(self.policy.get("tools"))
-        self.active = {
-            name: tool
-            for name, tool in self.tools.items()
-            if not ceiling or any(affix_matches(pattern, name) for pattern in ceiling)
-        }
+        self.active = self.tools
+        if ceiling:
+            self.active = {
+                name: tool
+                for name, tool in self.tools.items()
+                if any(affix_matches(pattern, name) for pattern in ceiling)
+            }
 
     def diagnostics(self) -> Iterator[Dict]:
         for tool in self.active.values():
@@ -343,7 +346,6 @@ def _diagnostic(severity: str, code: str, message: str, tool: str, field: str | 
     return diagnostic if field is None else {**diagnostic, "field": field}
 
 
-_UNKNOWN = Annotations()
 _FOR_POLICIES = ("TOOL_SURFACE_MISSING_ANNOTATIONS", "TOOL_SURFACE_MISSING_SIDE_EFFECT_LEVEL")
 
 
@@ -378,7 +380,7 @@ class Toolbox:
 
     def annotations(self, name: str) -> Annotations:
         found = None if self._policy is None else self._policy.annotations(name)
-        return found or _UNKNOWN
+        return found or UNKNOWN
 
     def kind(self, name: str) -> str | None:
         """Return the annotated kind, None for a tool without annotations."""

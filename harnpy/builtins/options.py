@@ -5,6 +5,8 @@ Spec: 07 §1.2, 09 §4.5.
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.agent import loop_options as agents
 from harnpy.builtins.language import arguments as tasks
 from harnpy.eventlog import waitpoints as eventlog
@@ -94,7 +96,7 @@ def others_than(builtin: str) -> Mapping[str, OptionTable]:
 def check_options(vm: Vm, builtin: str, given: Value) -> None:
     """Raise `OptionError` for an option that ``builtin`` doesn't take. What is no dict passes."""
     if type(given) is dict:
-        TABLES[builtin].check(builtin, given, lambda: known_providers(vm), others_than(builtin))
+        TABLES[builtin].check(builtin, given, partial(known_providers, vm), partial(others_than, builtin))
 
 
 def checked_system(vm: Vm, builtin: str, system: Value, given: Value) -> str | None:

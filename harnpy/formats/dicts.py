@@ -93,6 +93,11 @@ class Options:
     def __contains__(self, key: str) -> bool:
         return key in self.given
 
+    def has_any(self, keys: frozenset[str]) -> bool:
+        """Return whether one of these is given. Most calls give few options of the many that there are: what
+        is made of several is made of the defaults once, and shared where none of them is given."""
+        return not keys.isdisjoint(self.given)
+
     def value(self, key: str) -> Any:
         return self.given.get(key)
 

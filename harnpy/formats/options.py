@@ -80,6 +80,11 @@ class OptionTable:
         """The options by name, without those of inner dicts."""
         return {option.name: option for option in _options(self._text)}
 
+    @cached_property
+    def _simple(self) -> frozenset[str]:
+        """The names of which the name alone says that they are right."""
+        return frozenset(self.own.keys() - self._inner.keys() - self._removed.keys())
+
     def default(self, name: str) -> Any:
         """Return the default of an option, None where the table has none. A bare word is a text."""
         return _value(self.own[name].default)
@@ -103,13 +108,15 @@ class OptionTable:
         function: str,
         given: Mapping[str, Any],
         providers: Callable[[], Iterable[str]] = tuple,
-        others: Mapping[str, OptionTable] | None = None,
+        others: Callable[[], Mapping[str, OptionTable]] = dict,
     ) -> None:
         """Raise `OptionError` for an option that ``function`` doesn't take, also in an inner dict.
 
-        ``providers`` returns the names of the providers, ``others`` are the tables of other functions, of
-        which the message names the one that takes the option.
+        ``providers`` returns the names of the providers, ``others`` the tables of other functions, of which
+        the message names the one that takes the option.
         """
+        if self._simple.issuperset(given):
+            return
         for fault in self.faults(function, given, providers, others):
             raise OptionError(fault.message)
 
@@ -118,13 +125,13 @@ class OptionTable:
         function: str,
         given: Mapping[str, Any],
         providers: Callable[[], Iterable[str]] = tuple,
-        others: Mapping[str, OptionTable] | None = None,
+        others: Callable[[], Mapping[str, OptionTable]] = dict,
     ) -> Iterator[OptionFault]:
         """Yield what `check` has to say of every option, in that order."""
         for key, message in self._removed.items():
             if key in given:
                 yield OptionFault((key,), message)
-        yield from self._faults((), function, given, providers, others or {})
+        yield from self._faults((), function, given, providers, others)
 
     def _faults(
         self,
@@ -132,18 +139,18 @@ class OptionTable:
         function: str,
         given: Mapping[str, Any],
         providers: Callable[[], Iterable[str]],
-        others: Mapping[str, OptionTable],
+        others: Callable[[], Mapping[str, OptionTable]],
     ) -> Iterator[OptionFault]:
         unknown = set(given).difference(self.own, self._removed)
         if unknown:
             more = set(providers()) if self._providers else set()
             for key in sorted(unknown - more):
-                near, hint = self._hint(key, function, sorted(more), {} if path else others)
+                near, hint = self._hint(key, function, sorted(more), {} if path else others())
                 place = _place((*path, key))
                 yield OptionFault((*path, key), f"{function}: unknown option key '{place}' ({hint})", near)
         for key, table in self._inner.items():
             for at, dict_ in _dicts(given.get(key)):
-                yield from table._faults((*path, key, *at), function, dict_, providers, {})
+                yield from table._faults((*path, key, *at), function, dict_, providers, dict)
 
     def _hint(
         self, key: str, function: str, more: Sequence[str], others: Mapping[str, OptionTable]

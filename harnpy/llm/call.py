@@ -18,7 +18,13 @@ from harnpy.llm.configuration.known_models import Configured
 from harnpy.llm.errors import BudgetSpent, CallError, retryable
 from harnpy.llm.experiments import VARIABLE as EXPERIMENT
 from harnpy.llm.experiments import read_experiment
-from harnpy.llm.native_tools import NativeSearch, read_tool_search, resolve_search, tool_entries
+from harnpy.llm.native_tools import (
+    NativeSearch,
+    native_tools,
+    read_tool_search,
+    resolve_search,
+    tool_entries,
+)
 from harnpy.llm.providers import Connections
 from harnpy.llm.providers.mock import MOCK_NAME as MOCK
 from harnpy.llm.providers.mock import MockProvider
@@ -123,12 +129,15 @@ class Models:
         config = self.config
         route = self.router.route(options)
         style = config.known_providers.style(route.first.provider)
+        tools = tool_entries(options.value("tools"))
         request = read_request(prompt, system, options, route, config.known_models, style=style, **defaults)
+        if once:
+            request.tools = native_tools(tools, style) or None
         request.tool_format = options.string("tool_format") or self.tool_format(*route.first)
         request.transport = read_transport(options, self._env)
         given = options.value("structural_experiment")
         request.experiment = read_experiment(given, self._env(EXPERIMENT))
-        self._defer_tools(request, options)
+        self._defer_tools(request, options, tools)
         if not self.mock.queued and request.provider not in self.provided:
             config.known_providers.require_known(request.provider)
             can = config.capabilities.of(request.provider, request.model)
@@ -141,10 +150,9 @@ class Models:
         """Return how tools are offered to the model by default: ``text`` or ``native``."""
         return self.config.known_models.tool_format(model, provider, mocked=self.mock.intercepts(provider))
 
-    def _defer_tools(self, request: Request, options: Options) -> None:
+    def _defer_tools(self, request: Request, options: Options, entries: list[dict[str, Any]]) -> None:
         """Hold tools back, if they are to be searched for. Raises `OptionError`."""
         option = read_tool_search(options)
-        entries = tool_entries(options.value("tools"))
         if option is None or not entries:
             return
         provider, model = request.provider, request.model
@@ -189,16 +197,22 @@ class Models:
             raise CallError("generic", refusal)
         return self.connections.provider(self.config.known_providers.configuration(name, model=request.model))
 
-    def segment(self, new_loop_id: Callable[[], str] | None = None, **scope: Any) -> Segment | None:
+    def segment(
+        self,
+        new_loop_id: Callable[[], str] | None = None,
+        depth: Callable[[], int] = int,
+        **scope: Any,
+    ) -> Segment | None:
         """The segment of the transcript sidecar for a loop, or for a call outside any loop.
 
-        None when no sidecar is kept. ``scope``: session_id, depth, tool_format.
+        None when no sidecar is kept; then ``depth()`` isn't called. ``scope``: session_id, tool_format.
         """
-        write = segment_writer(self._env(VARIABLE), self.world.files)
-        if write is None:
+        directory = self._env(VARIABLE)
+        if not directory:
             return None
+        write = segment_writer(directory, self.world.files)
         loop_id = new_loop_id() if new_loop_id else None
-        return Segment(write, lambda: self.world.clock.now(), loop_id=loop_id, **scope)
+        return Segment(write, lambda: self.world.clock.now(), loop_id=loop_id, depth=depth(), **scope)
 
     def ask(self, request: Request, iteration: int | None = None, answer: Complete | None = None) -> Reply:
         """Make a call, with the fallbacks when its provider fails. Raises the first `CallError`.
@@ -279,7 +293,9 @@ class Models:
 
     def _attempt(self, request: Request, iteration: int | None, answer: Complete | None) -> Reply:
         begin = self.world.clock.monotonic()
-        segment = request.segment or self.segment()
+        segment = request.segment
+        if segment is None and iteration is None:  # a loop has seen to its own
+            segment = self.segment()
         call_id = self.trace.new_call_id()
         if segment is not None:
             segment.request(request, call_id)

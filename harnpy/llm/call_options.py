@@ -7,7 +7,7 @@ options loads the tables, so this module imports little. Spec: 07 §1.2, §1.6, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -179,6 +179,7 @@ MOCK = OptionTable(
 
 _USD = ("max_cost_usd", "total_budget_usd")
 _TOKENS = ("max_input_tokens", "max_output_tokens")
+_OF_BUDGET = frozenset(("budget", *_USD, *_TOKENS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +194,8 @@ class Budget:
 
 def read_budget(options: Options) -> Budget | None:
     """The ``budget`` option and the four keys beside it, None when there is none of them."""
+    if not options.has_any(_OF_BUDGET):
+        return None
     given = options.value("budget")
     if given is not None and not isinstance(given, dict):
         raise OptionError(f"budget: expected a dict {{{'?, '.join(_USD + _TOKENS)}?}}")
@@ -290,6 +293,7 @@ def _effort(level: str) -> dict[str, Any]:
 
 TIMEOUT_VARIABLE = "HARN_LLM_TIMEOUT"
 _NO = ("0", "false")
+_OF_TRANSPORT = frozenset(("stream", "timeout", "idle_timeout"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +303,9 @@ class Transport:
     stream: bool = True
     timeout: float | None = None
     idle_timeout: float | None = None
+
+
+_USUAL_TRANSPORT = Transport()
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,9 +323,12 @@ class Caps:
 
 
 def read_transport(options: Options, env: Callable[[str], str | None]) -> Transport:
+    streams, timeout = env("HARN_LLM_STREAM"), env(TIMEOUT_VARIABLE)
+    if not (streams or timeout or options.has_any(_OF_TRANSPORT)):
+        return _USUAL_TRANSPORT
     return Transport(
-        options.flag("stream", (env("HARN_LLM_STREAM") or "").lower() not in _NO),
-        _seconds(options.integer("timeout")) or _seconds(env(TIMEOUT_VARIABLE)),
+        options.flag("stream", (streams or "").lower() not in _NO),
+        _seconds(options.integer("timeout")) or _seconds(timeout),
         _seconds(options.integer("idle_timeout")),
     )
 
@@ -371,8 +381,23 @@ class Output:
         return None if self.expected_schema is None else canonical(self.expected_schema)
 
 
+_OF_OUTPUT = frozenset(
+    "response_format json_schema schema output_schema output_format output_validation schema_retries "
+    "schema_retry_nudge".split()
+)
+
+
+@cache
+def _usual_output(retries: int | None) -> Output:
+    return _read_output(Options({}), retries)
+
+
 def read_output(options: Options, retries: int | None = None) -> Output:
     """Return the output that the options ask for; ``retries`` is the caller's default, if it has its own."""
+    return _read_output(options, retries) if options.has_any(_OF_OUTPUT) else _usual_output(retries)
+
+
+def _read_output(options: Options, retries: int | None) -> Output:
     response_format = options.string("response_format", "text")
     if response_format not in ("json", "json_object", "text"):
         raise OptionError(

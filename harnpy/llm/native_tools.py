@@ -80,9 +80,12 @@ def _named(entry: Entry) -> Entry:
     return entry if kind is None else {**entry, "name": kind, _UNNAMED: True}
 
 
+_OF_OURS = frozenset(("parameters", "handler", "input_schema", "function"))
+
+
 def _service_type(entry: Entry) -> str | None:
     """Return the type of a service's own tool, or the one key that it is; None for any other tool."""
-    if any(key in entry for key in ("parameters", "handler", "input_schema", "function")):
+    if not _OF_OURS.isdisjoint(entry):
         return None
     kind = entry.get("type")
     if isinstance(kind, str):

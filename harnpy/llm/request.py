@@ -6,7 +6,6 @@ Some options only some models support: they are refused before the call. Spec: 0
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.faults import OptionError
@@ -27,7 +26,6 @@ from harnpy.llm.configuration.capabilities import row_of
 from harnpy.llm.configuration.known_providers import MOCK
 from harnpy.llm.configuration.prices import Price
 from harnpy.llm.experiments import Experiment, apply
-from harnpy.llm.native_tools import native_tools, tool_entries
 from harnpy.llm.request_messages import IMAGES, request_messages
 
 if TYPE_CHECKING:
@@ -136,13 +134,9 @@ class Request:
         return replace(self, messages=messages, system=system, experiment_note=note)
 
 
-#: Options that say which model is called and how long and how wild its reply may be.
-_OF_ROUTE = frozenset(("provider", "model", "model_tier", "max_tokens", "temperature"))
-
-
-@cache
-def _default_output(retries: int | None) -> Output:
-    return read_output(Options({}), retries)
+_OF_REQUEST = frozenset(
+    "max_tokens llm_retries llm_backoff_ms tool_choice thinking reasoning_effort cache prefill".split()
+)
 
 
 def read_request(
@@ -157,7 +151,8 @@ def read_request(
     backoff_ms: int = BACKOFF_MS,
     schema_retries: int | None = None,
 ) -> Request:
-    """Make a request from the arguments of a call; the last three are the caller's defaults.
+    """Make a request from the arguments of a call, without its tools; the last three are the caller's
+    defaults.
 
     ``route`` names the provider and the model, ``style`` is the provider's.
     """
@@ -166,29 +161,29 @@ def read_request(
     given = options.value("messages")
     messages = given if isinstance(given, list) else [{"role": "user", "content": prompt}]
     provider, model = route.first
-    is_short = options.given.keys() <= _OF_ROUTE  # as a stage's are, and there are many of those
     request = Request(
         messages=request_messages(messages),
         system=system,
         provider=provider,
         model=model,
-        max_tokens=options.count("max_tokens", MAX_TOKENS),
-        retries=options.count("llm_retries", retries),
-        backoff_ms=options.count("llm_backoff_ms", backoff_ms),
+        retries=retries,
+        backoff_ms=backoff_ms,
         sampling={**known_models.sampling(model), **_sampling(options)},
-        output=_default_output(schema_retries) if is_short else read_output(options, schema_retries),
+        output=read_output(options, schema_retries),
         price=known_models.price(model, provider),
         style=style,
         route=route,
     )
-    if not is_short:
-        request.tools = native_tools(tool_entries(options.value("tools")), style) or None
+    if options.has_any(_OF_REQUEST):
+        request.max_tokens = options.count("max_tokens", MAX_TOKENS)
+        request.retries = options.count("llm_retries", retries)
+        request.backoff_ms = options.count("llm_backoff_ms", backoff_ms)
         request.tool_choice = options.value("tool_choice")
         request.thinking = read_thinking(options)
         request.cache = options.flag("cache")
         request.prefill = options.string("prefill")
-        request.budget = read_budget(options)
-        request.betas = _betas(options)
+    request.budget = read_budget(options)
+    request.betas = _betas(options)
     return request
 
 
@@ -197,7 +192,12 @@ def not_yet(caller: str, option: str, what: str) -> str:
     return f"{caller}: option `{option}` is not supported yet: {what} will come with a later release"
 
 
+_OF_BETAS = frozenset(("interleaved_thinking", "anthropic_beta_features"))
+
+
 def _betas(options: Options) -> tuple[str, ...]:
+    if not options.has_any(_OF_BETAS):
+        return ()
     given = options.value("anthropic_beta_features")
     names = [given] if isinstance(given, str) else options.strings("anthropic_beta_features") or []
     if options.flag("interleaved_thinking"):
@@ -208,10 +208,16 @@ def _betas(options: Options) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, names)))
 
 
+_FLOATS = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
+_INTS = ("top_k", "seed")
+_OF_SAMPLING = frozenset((*_FLOATS, *_INTS, "stop"))
+
+
 def _sampling(options: Options) -> dict[str, Any]:
-    floats = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
-    found: dict[str, Any] = {key: options.number(key) for key in floats}
-    found |= {key: options.integer(key) for key in ("top_k", "seed")}
+    if not options.has_any(_OF_SAMPLING):
+        return {}
+    found: dict[str, Any] = {key: options.number(key) for key in _FLOATS}
+    found |= {key: options.integer(key) for key in _INTS}
     found["stop"] = options.strings("stop")
     return {key: value for key, value in found.items() if value is not None}
 

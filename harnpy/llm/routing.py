@@ -54,6 +54,9 @@ class Policy:
         return self.argument if self.mode in (CHEAPEST, FASTEST) else None
 
 
+BY_HAND = Policy()
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The choice of a policy; ``alternatives`` are all the models that it considered."""
@@ -66,7 +69,7 @@ class Choice:
 def read_policy(given: Any) -> Policy:
     """Raises `OptionError`."""
     if given is None:
-        return Policy()
+        return BY_HAND
     if isinstance(given, str):
         call = _CALL.fullmatch(given)
         mode, argument = (call[1], call[2] or "") if call else (given, "")
@@ -79,7 +82,7 @@ def read_policy(given: Any) -> Policy:
     if mode not in _MODES:
         raise OptionError(f'route_policy: {_EXPECTED}, got "{mode}"')
     if mode == MANUAL:
-        return Policy()
+        return BY_HAND
     if mode == ALWAYS and not argument:
         raise OptionError("route_policy: always needs the id of a model")
     if mode != ALWAYS and argument not in TIERS:
@@ -163,8 +166,7 @@ class Stop(NamedTuple):
     model: str
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """The stops of a call, in the order in which they are tried, and why the first was chosen."""
 
     first: Stop
@@ -209,12 +211,11 @@ class Router:
         """The route that the options ask for. Raises `OptionError`."""
         policy = read_policy(options.value("route_policy"))
         first = self._manual(options)
-        choice = Choice()
-        if policy.mode != MANUAL:
-            wanted = self._named_provider(options)
-            choice = choose(policy, self._known_models, self._providers, wanted, self._callable_now)
-            provider = MOCK if wanted == MOCK else choice.provider
-            first = Stop(provider, choice.model)
+        if policy.mode == MANUAL:
+            return Route(first, self._fallbacks(options, first))
+        wanted = self._named_provider(options)
+        choice = choose(policy, self._known_models, self._providers, wanted, self._callable_now)
+        first = Stop(MOCK if wanted == MOCK else choice.provider, choice.model)
         return Route(
             first,
             self._fallbacks(options, first),
@@ -226,9 +227,9 @@ class Router:
     # The provider by rules 1 to 7, and its model.
 
     def _manual(self, options: Options) -> Stop:
-        given, model, tier = map(options.string, ("provider", "model", "model_tier"))
-        provider = self.provider(given, model, tier)
-        return Stop(provider, self._model(options, provider))
+        model, tier = options.string("model"), options.string("model_tier")
+        provider = self.provider(options.string("provider"), model, tier)
+        return Stop(provider, self._model(provider, model, tier))
 
     def _named_provider(self, options: Options) -> str | None:
         """The provider that the caller or the environment names."""
@@ -289,12 +290,10 @@ class Router:
                 return name
         return default
 
-    def _model(self, options: Options, provider: str) -> str:
+    def _model(self, provider: str, model: str | None, tier: str | None) -> str:
         known_models = self._known_models
-        model = options.string("model")
         if model:
             return known_models.resolve(model).id
-        tier = options.string("model_tier")
         if tier:
             return known_models.pick(tier, provider).id
         named = self._env("HARN_LLM_MODEL")
@@ -307,6 +306,8 @@ class Router:
     def _fallbacks(self, options: Options, first: Stop) -> tuple[Stop, ...]:
         """The fallbacks of a call; the mock provider has none."""
         names = read_chain(options)
+        if not names:
+            return ()
         for name in names:
             self._providers.require_known(name)
         if first.provider == MOCK:
@@ -327,6 +328,8 @@ class Router:
 def read_chain(options: Options) -> list[str]:
     """The ``fallback_chain`` option: a list, or names with commas between them."""
     given = options.value("fallback_chain")
+    if given is None:
+        return []
     if isinstance(given, str):
         names = [name.strip() for name in given.split(",")]
         return [name for name in names if name]

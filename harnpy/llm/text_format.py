@@ -242,16 +242,29 @@ class Parsed:
         return "\n\n".join(self.rendered)
 
 
+def is_tagged(text: str) -> bool:
+    """Return True if a text shows a sign of the tagged format."""
+    return "<" in text and any(tag in text for tag in TAGS)
+
+
 def interpreted(reply: Reply, tools: list[dict[str, Any]] | None) -> Parsed | None:
     """Parse a reply that shows a sign of the tagged format; None for any other."""
-    if tools or reply.tool_calls or any(tag in reply.text for tag in TAGS):
+    if tools or reply.tool_calls or is_tagged(reply.text):
         return parse_reply(reply.text, filter(None, map(native_name, tools or ())))
     return None
 
 
+#: Whatever is more than prose begins with one of these, or stands in code, which does.
+_MARKS = re.compile(r"[<(\[{`]")
+
+
 def parse_reply(text: str, tools: Iterable[str] = ()) -> Parsed:
     """Parse a reply; ``tools`` are the names that may be called. Never raises."""
-    text, known = without_thoughts(text), frozenset(tools)
+    text = without_thoughts(text)
+    if _MARKS.search(text) is None:
+        said = text.strip()
+        return Parsed(violations=[_stray_text(said)] if said else [])
+    known = frozenset(tools)
     parser = _ReplyParser(text, known)
     parsed = parser.parse()
     if parser.saw_json and not (parsed.calls or parsed.errors):
@@ -346,7 +359,7 @@ class _ReplyParser:
         self.parsed.errors += found.errors
         rest = "".join(found.rest).strip()
         if rest:
-            self.parsed.violations.append(_STRAY_TEXT.format(_quoted(rest, _PREVIEW, "…")))
+            self.parsed.violations.append(_stray_text(rest))
         return found.end
 
     # Blocks.
@@ -396,6 +409,10 @@ class _ReplyParser:
     def _add_calls(self, calls: list[Call]) -> None:
         self.parsed.calls += calls
         self.parsed.rendered += [render_call(call["name"], call["arguments"]) for call in calls]
+
+
+def _stray_text(rest: str) -> str:
+    return _STRAY_TEXT.format(_quoted(rest, _PREVIEW, "…"))
 
 
 def _quoted(text: str, limit: int, ellipsis: str = "") -> str:

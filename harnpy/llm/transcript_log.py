@@ -126,10 +126,8 @@ class Segment:
         self._write(compact_json(row) + "\n")
 
 
-def segment_writer(directory: str | None, files: Files) -> Callable[[str], None] | None:
-    """A function that adds a line to the sidecar in ``directory``; None when there is none."""
-    if not directory:
-        return None
+def segment_writer(directory: str, files: Files) -> Callable[[str], None]:
+    """A function that adds a line to the sidecar in ``directory``."""
     path, files = os.path.join(directory, FILE_NAME), private_files(files)
 
     def write(line: str) -> None:

@@ -55,9 +55,9 @@ def read_stamp(text: str) -> int:
 def event_id(session_id: str, seq: int, time_of_event: int) -> str:
     """The UUIDv7 of the event at ``seq``."""
     millis = time_of_event // 1000 & 0xFFFF_FFFF_FFFF
-    low = 0x80_0000 | seq & 0x3F_FFFF
-    head = f"{millis >> 16:08x}-{millis & 0xFFFF:04x}-{0x7000 | seq >> 22 & 0xFFF:04x}"
-    return f"{head}-{low >> 8:04x}-{low & 0xFF:02x}{_tail(session_id)}"
+    digits = f"{millis << 40 | (0x7000 | seq >> 22 & 0xFFF) << 24 | 0x80_0000 | seq & 0x3F_FFFF:022x}"
+    head = f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}"
+    return f"{head}-{digits[20:]}{_tail(session_id)}"
 
 
 def position(id: str, session_id: str) -> int | None:

@@ -23,6 +23,7 @@ from harnpy.world.files import private_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from harnpy.formats.dicts import Dict
     from harnpy.session.lanes import Ticket, Waiter
@@ -38,6 +39,34 @@ if TYPE_CHECKING:
 # innermost id.
 
 
+class _Driven:
+    """The block in which a session is driven: its id is on the stack ``ids``, and among the ``pins``, which
+    nobody evicts. A blank id isn't pushed. A class, since every loop enters such a block."""
+
+    __slots__ = ("_id", "_ids", "_pins")
+
+    def __init__(self, id: str, ids: list[str] | None, pins: dict[str, int] | None) -> None:
+        self._id = id
+        self._ids = ids if id.strip() else None
+        self._pins = pins
+
+    def __enter__(self) -> None:
+        id, pins = self._id, self._pins
+        if pins is not None:
+            pins[id] = pins.get(id, 0) + 1
+        if self._ids is not None:
+            self._ids.append(id)
+
+    def __exit__(self, *error: object) -> None:
+        id, pins = self._id, self._pins
+        if self._ids is not None:
+            self._ids.pop()
+        if pins is not None:
+            pins[id] -= 1
+            if not pins[id]:
+                del pins[id]
+
+
 class SessionStack:
     """The ids that one task drives, innermost last, and the turns that it is inside of."""
 
@@ -50,17 +79,9 @@ class SessionStack:
     def current(self) -> str | None:
         return self.ids[-1] if self.ids else None
 
-    @contextmanager
-    def enter(self, id: str) -> Iterator[None]:
-        """Drive ``id`` inside the block. A blank id isn't pushed."""
-        if not id.strip():
-            yield
-            return
-        self.ids.append(id)
-        try:
-            yield
-        finally:
-            self.ids.pop()
+    def enter(self, id: str) -> AbstractContextManager[None]:
+        """Drive ``id`` inside the block."""
+        return _Driven(id, self.ids, None)
 
     def branch(self) -> SessionStack:
         """Return the stack of a task that starts here: a copy."""
@@ -433,22 +454,13 @@ class Registry:
         """Return how many sessions this task drives, one inside the other."""
         return len(self._stack().ids)
 
-    @contextmanager
-    def enter(self, id: str) -> Iterator[None]:
+    def enter(self, id: str) -> AbstractContextManager[None]:
         """Drive ``id`` inside the block."""
-        with self.pinned(id), self._stack().enter(id):
-            yield
+        return _Driven(id, self._stack().ids, self._pins)
 
-    @contextmanager
-    def pinned(self, id: str) -> Iterator[None]:
+    def pinned(self, id: str) -> AbstractContextManager[None]:
         """Never evict the session inside the block."""
-        self._pins[id] = self._pins.get(id, 0) + 1
-        try:
-            yield
-        finally:
-            self._pins[id] -= 1
-            if not self._pins[id]:
-                del self._pins[id]
+        return _Driven(id, None, self._pins)
 
     # Agent events.
 

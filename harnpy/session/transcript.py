@@ -35,16 +35,22 @@ def transcript(id: str, messages: list[Dict], events: list[Dict], assets: list[D
 
 def message_event(message: Dict, id: str) -> Dict:
     """Return the event of a message: ``{id, kind, role, visibility, text, blocks, metadata?}``."""
-    role = message.get("role")
+    role, content = message.get("role"), message.get("content")
     if role is None:
         role = "user"
-    blocks = content_blocks(message.get("content"), role)
+    if type(content) is str:  # nearly all of them
+        visibility, text = _default_visibility(role), content
+        blocks: list[Dict] = [{"text": content, "type": "text", "visibility": visibility}]
+    else:
+        blocks = content_blocks(content, role)
+        visibility = _visibility(blocks, role)
+        text = " ".join(filter(None, (_rendering(block) for block in paced(blocks))))
     event = {
         "id": id,
         "kind": "tool_result" if role == "tool_result" else "message",
         "role": role,
-        "visibility": _visibility(blocks, role),
-        "text": " ".join(filter(None, (_rendering(block) for block in paced(blocks)))),
+        "visibility": visibility,
+        "text": text,
         "blocks": blocks,
     }
     metadata = message.get("metadata")

@@ -244,9 +244,19 @@ class Window:
 
     def plain(self) -> tuple[list[Message], list[dict[str, Any]]]:
         """Return the messages as a loop's result shows them, and their events, in new lists."""
+        columns: dict[Any, list[Any]] = self._columns
+        totals: dict[Any, tuple[int, int]] = self._totals
         entries = self.entries.items()
-        messages, events = self._column(_plain_message, entries), self._column(_plain_event, entries)
-        if self.total(_is_hidden):
+        messages, events = columns.setdefault(plain_message, []), columns.setdefault(message_event, [])
+        done, hidden = totals.get(plain_message, (0, 0))
+        if done < len(entries):
+            for entry in entries[done:]:
+                message = plain_message(entry.body)
+                messages.append(message)
+                events.append(None if message is None else message_event(message, entry.first.id))
+                hidden += message is None
+            totals[plain_message] = len(entries), hidden
+        if hidden:
             return [*filter(None, messages)], [*filter(None, events)]
         return list(messages), list(events)
 
@@ -455,16 +465,3 @@ def _message(entry: Event) -> Message:
 def _message_event(entry: Event) -> dict[str, Any]:
     first = entry.first
     return message_event(entry.body, first.id)
-
-
-def _plain_message(entry: Event) -> Message | None:
-    return plain_message(entry.body)
-
-
-def _is_hidden(message: Message) -> bool:
-    return plain_message(message) is None
-
-
-def _plain_event(entry: Event) -> dict[str, Any] | None:
-    plain = plain_message(entry.body)
-    return None if plain is None else message_event(plain, entry.first.id)

@@ -65,7 +65,7 @@ def test_a_long_table_is_not_listed() -> None:
     assert refused(LONG, {"option_": 1}) == (
         f"f: unknown option key 'option_' (did you mean 'option_a'? {lists})"
     )
-    assert refused(LONG, {"size": 1}, others={"g": INNER}) == (
+    assert refused(LONG, {"size": 1}, others=lambda: {"g": INNER}) == (
         f"f: unknown option key 'size' (an option of g; {lists})"
     )
 

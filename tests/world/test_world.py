@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -38,6 +39,14 @@ def test_a_part_that_is_not_given_is_the_real_one_and_stays(name: str) -> None:
     assert isinstance(part, PARTS[name])
     assert getattr(world, name) is part
     assert getattr(World(), name) is not part
+
+
+def test_the_real_environment_is_that_of_the_process_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    get = World().environment.get
+    monkeypatch.setenv("HARN_TÉST", "ü")
+    assert get("HARN_TÉST") == os.environ["HARN_TÉST"] == "ü"
+    monkeypatch.delenv("HARN_TÉST")
+    assert get("HARN_TÉST") is None
 
 
 def test_a_part_that_is_given_replaces_the_real_one() -> None:

@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct, field
 
 from harnpy.agent.loop import prompts
 
@@ -90,21 +91,20 @@ def next_phase(text: str) -> str | None:
     return named[-1] if named else None
 
 
-@dataclass(slots=True)
-class LoopState:
+class LoopState(Struct):
     """``texts`` are the model's answers. ``calls`` are the names of the tools called, in order;
     ``successful`` and ``rejected`` name each tool once. ``last_prose`` is the last answer without its calls,
     with those before it that were cut off if it ``is_joined``,
     ``finish_reason`` the service's word for why that one ended.
     """
 
-    texts: list[str] = field(default_factory=list)
+    texts: list[str] = []
     iterations: int = 0
     tokens: int = 0
     cost: float = 0.0
-    calls: list[str] = field(default_factory=list)
-    successful: dict[str, None] = field(default_factory=dict)
-    rejected: dict[str, None] = field(default_factory=dict)
+    calls: list[str] = []
+    successful: dict[str, None] = {}
+    rejected: dict[str, None] = {}
     last_prose: str = ""
     is_joined: bool = False
     finish_reason: str | None = None

@@ -223,6 +223,10 @@ class CallChecker:
 _EXECUTORS = {"harn": "harn_builtin"}
 
 
+def _unheard(result: Result) -> None:
+    """Where nobody wants a call's result at once."""
+
+
 class CallReports:
     """``emit(type, **fields)`` notifies subscribers. ``iteration`` is the running turn's number, and
     ``answer`` adds a result to the conversation.
@@ -237,7 +241,7 @@ class CallReports:
         toolbox: Toolbox,
     ) -> None:
         self.iteration = 0
-        self.answer: Callable[[Result], None] = lambda result: None
+        self.answer: Callable[[Result], None] = _unheard
         self._runtime = runtime
         self._trace = runtime.models.trace
         self._state = state
@@ -396,11 +400,17 @@ class Dispatcher:
         self._reports = CallReports(runtime, state, conversation, emit, toolbox)
 
     def dispatch(
-        self, calls: list[Call], iteration: int, answer: Callable[[Result], None] = lambda result: None
+        self, calls: list[Call], iteration: int, answer: Callable[[Result], None] = _unheard
     ) -> list[Result]:
         """Make the calls of a turn, in order. ``answer`` adds each result to the conversation."""
         self._reports.iteration = iteration
         self._reports.answer = answer
+        try:
+            return self._made(calls, iteration, answer)
+        finally:
+            self._reports.answer = _unheard  # it refers to who has the calls made
+
+    def _made(self, calls: list[Call], iteration: int, answer: Callable[[Result], None]) -> list[Result]:
         together = self._check_and_run(self._reading_run(calls))
         results = []
         for number, call in enumerate(calls):
@@ -420,8 +430,10 @@ class Dispatcher:
         run: list[Call] = []
         seen: set[str] = set()
         for call in calls:
+            if not self._toolbox.annotations(call["name"]).read_only:
+                break
             key = compact_json([call["name"], call["arguments"]])
-            if key in seen or not self._toolbox.annotations(call["name"]).read_only:
+            if key in seen:
                 break
             seen.add(key)
             run.append(call)

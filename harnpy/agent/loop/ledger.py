@@ -129,8 +129,13 @@ _ACTIONS = {
 }
 
 
+_KEYS = frozenset(("root_task", "deliverables", "rationale", "observations"))
+
+
 def read_ledger(given: Options) -> Ledger:
     """Return the ledger with the ``root_task``, ``deliverables`` and so on; it may be empty."""
+    if not given.has_any(_KEYS):
+        return Ledger()
     observations = given.strings("observations") or []
     ledger = Ledger(given.string("root_task") or "", [], given.string("rationale") or "", observations)
     items = given.value("deliverables")

@@ -7,13 +7,14 @@ made from a caller's options.
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harnpy import telemetry
 from harnpy.agent.active_skills import LOAD_SKILL, ActiveSkills, SkillServers
+from harnpy.agent.context import NOTHING
 from harnpy.agent.loop import prompts
 from harnpy.agent.loop.completion import LoopState
 from harnpy.agent.loop.dispatch import Dispatcher
@@ -37,9 +38,11 @@ from harnpy.session.events import COMPACTION_STARTED, ESCALATION_RETRIED, STEP_C
 from harnpy.session.transcript import lifecycle_event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from harnpy.agent.context import Rules
     from harnpy.agent.loop.loop_settings import DaemonOptions, LoopOptions, LoopSettings
+    from harnpy.agent.loop.mcp_servers import LoopServers
     from harnpy.agent.runtime import Runtime
     from harnpy.formats.dicts import Dict
     from harnpy.llm.reply import Reply
@@ -63,14 +66,20 @@ def opening_messages(given: list[Any]) -> Iterator[Dict]:
 class Loop:
     """One run."""
 
-    def __init__(self, runtime: Runtime, settings: LoopSettings, conversation: Conversation) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        settings: LoopSettings,
+        conversation: Conversation,
+        servers: LoopServers | None = None,
+    ) -> None:
         self.runtime = runtime
         self.models = models = runtime.models
         self.options = options = settings.options
         self.rules = rules = settings.rules
         self.ledger = settings.ledger
         self.opening = settings.opening
-        self.servers = settings.servers
+        self.servers = servers
         self.daemon: Daemon | None = None
         #: What spans call the agent, if it has a name.
         self.agent: str | None = None
@@ -81,7 +90,7 @@ class Loop:
         request.segment = models.segment(
             session_id=id,
             new_loop_id=world.ids.new,
-            depth=runtime.sessions.depth(),
+            depth=runtime.sessions.depth,
             tool_format=options.tool_format,
         )
         self.model_input = ModelInput(runtime, conversation, request, request.segment)
@@ -97,24 +106,20 @@ class Loop:
         if deferred is not None:
             self.toolbox.internal[deferred.name] = searcher(deferred, note, emit)
         if LOAD_SKILL not in self.toolbox.entries:
-            self.toolbox.internal[LOAD_SKILL] = lambda call: self.skills.load(call["arguments"])
-        log = ApprovalLog(id, partial(runtime.record, id), world.ids.new) if rules.permissions else None
-        gate = Gate(rules, runtime.hooks, id, runtime.workplace, runtime.ask, log)
-        dispatcher = Dispatcher(runtime, state, options, conversation, emit, self.toolbox, gate)
+            self.toolbox.internal[LOAD_SKILL] = self.skills.answer
         self.turns = Turns(
             state,
             options,
             self.model_input,
             self.offer,
-            dispatcher,
+            partial(_dispatcher, runtime, state, options, rules, conversation, emit, self.toolbox),
             self.ledger,
             models.trace,
             runtime.hooks,
             emit,
         )
-        conversation.summarize = self.summarize
-        if settings.compaction is not None:
-            self.model_input.compaction = settings.compaction.summarized_by(self.summarize)
+        conversation.summarize = self.model_input.summarize = self.summarize
+        self.model_input.compaction = settings.compaction
         # The budget is checked here, not by the call: it ends the loop instead of failing.
         self.budget, request.budget = request.budget, None
         request.retried = self._note_retry
@@ -133,22 +138,36 @@ class Loop:
     # From start to end.
 
     def run(self) -> Dict:
-        conversation, context = self.conversation, self.runtime.context()
+        conversation, runtime = self.conversation, self.runtime
+        id, running = conversation.id, runtime.running
         with (
-            self.servers or nullcontext(),
+            self.servers or NOTHING,
             self.skills.servers,
-            self.runtime.sessions.enter(conversation.id),
-            context.govern(self.rules),
-            self._running(),
-            telemetry.agent_span(self.agent, conversation.id) as span,
+            runtime.sessions.enter(id),
+            runtime.context().govern(self.rules, note=self._note_decision),
+            telemetry.agent_span(self.agent, id) as span,
         ):
+            outer, running[id] = running.get(id), conversation
             try:
                 result = self._run()
-                span.set({"harn.status": result["status"], "harn.iterations": self.state.iterations})
+                if span.records:
+                    span.set({"harn.status": result["status"], "harn.iterations": self.state.iterations})
                 return result
             except BaseException as error:
                 conversation.fail(error)
                 raise
+            finally:
+                if outer is None:
+                    del running[id]
+                else:
+                    running[id] = outer
+                self._let_go()
+
+    def _let_go(self) -> None:
+        """Have nothing of the loop refer to it, so that it goes without the garbage collector: that had more
+        to do with the remains of short loops than with what sessions keep."""
+        self.conversation.summarize = self.model_input.summarize = None
+        self.model_input.request.retried = self.model_input.request.shown = None
 
     def _run(self) -> Dict:
         clock, conversation, state = self.models.world.clock.monotonic, self.conversation, self.state
@@ -175,21 +194,6 @@ class Loop:
         opening = opening_messages(self.opening)
         begin = self.model_input.begin if self.daemon is None else self.daemon.begin
         begin(self.caller_system, self.options.tool_format, opening)
-
-    @contextmanager
-    def _running(self) -> Iterator[None]:
-        """List the loop under its session's id inside the block, and have it note what rules decide."""
-        running, id, context = self.runtime.running, self.conversation.id, self.runtime.context()
-        outer, outer_note = running.get(id), context.note
-        running[id], context.note = self.conversation, self._note_decision
-        try:
-            yield
-        finally:
-            context.note = outer_note
-            if outer is None:
-                del running[id]
-            else:
-                running[id] = outer
 
     def _note_decision(self, kind: str, text: str, metadata: Dict) -> None:
         """Record what rules decided while a tool ran, also after the loop's end, and tell listeners.
@@ -267,9 +271,11 @@ class Loop:
         self._run_hooks(PRE_AGENT_TURN, iteration=iteration, total_iterations=self.options.max_iterations)
         self._emit("turn_start", iteration=iteration)
         self._emit("iteration_start", iteration=iteration)
-        model_input.take_in_messages()  # what subscribers have injected in reply
         model_input.request.prefill = self.prefill
-        for kind, content in self.runtime.sessions.take_feedback(self.conversation.id):
+        feedback = self.runtime.sessions.take_feedback(self.conversation.id)
+        if feedback:
+            model_input.take_in_messages()  # what subscribers have injected in reply comes before it
+        for kind, content in feedback:
             self._emit("feedback_injected", kind=kind, content=content)
             if kind == "prefill_assistant":
                 model_input.request.prefill = content
@@ -311,8 +317,7 @@ class Loop:
         attempt = 0
         while True:
             sent, reply = self._fitting(request, iteration)
-            self._account(reply)
-            self._note(reply, iteration, sent.experiment_note)
+            self._note(reply, iteration, self._account(reply), sent.experiment_note)
             if sent.shown is not None:
                 sent.shown.ended(reply)
             if not request.output.structured:
@@ -353,12 +358,9 @@ class Loop:
         purpose: Dict = {"purpose": "compaction"}
         self.conversation.fact(COMPACTION_STARTED, self.model_input.being_compacted())
         _, reply = self._called(request, None, **purpose)
-        self._account(reply)
-        self.conversation.fact(
-            STEP_COMPLETED,
-            completed_step(reply, self.state.iterations, self.conversation.agent) | purpose,
-            reply.cost or 0.0,
-        )
+        cost = self._account(reply)
+        step = completed_step(reply, self.state.iterations, self.conversation.agent) | purpose
+        self.conversation.fact(STEP_COMPLETED, step, cost)
         return reply.text
 
     def _called(self, request: Request, iteration: int | None, **purpose: Any) -> tuple[Request, Reply]:
@@ -408,16 +410,17 @@ class Loop:
         }
         self.conversation.fact(ESCALATION_RETRIED, {**retry, "error": error})
 
-    def _account(self, reply: Reply) -> None:
-        """Charge a call to the loop's budget."""
+    def _account(self, reply: Reply) -> float:
+        """Charge a call to the loop's budget. Return its cost."""
+        cost = reply.cost or 0.0
         self.state.tokens += reply.input_tokens + reply.output_tokens
-        self.state.cost += reply.cost or 0.0
+        self.state.cost += cost
+        return cost
 
-    def _note(self, reply: Reply, iteration: int, experiment: Dict | None) -> None:
+    def _note(self, reply: Reply, iteration: int, cost: float, experiment: Dict | None) -> None:
         """Record a call in the session's log."""
-        mode = self.options.tool_format
-        shown = {"tool_calling_mode": mode, "structural_experiment": experiment}
-        record_reply(self.conversation, reply, iteration, **shown)
+        shown = {"tool_calling_mode": self.options.tool_format, "structural_experiment": experiment}
+        record_reply(self.conversation, reply, iteration, cost, **shown)
 
     def _spent(self) -> bool:
         """Return True if a budget for the whole loop is used up."""
@@ -478,30 +481,39 @@ def make_loop(
     default_format: str = "text",
 ) -> Loop:
     """Return a loop that is ready to run. Errors name ``caller``, a builtin."""
-    servers = None
-    if isinstance(given, dict) and given.get("mcp_servers") not in COMPACTION_OFF:
-        from harnpy.agent.loop.mcp_servers import with_servers  # asyncio comes with it
 
-        given, servers = with_servers(runtime, given, caller)
-    with ExitStack() as undoing:
-        if servers is not None:
-            undoing.push(servers)
+    def made(given: Any, servers: LoopServers | None = None) -> Loop:
         settings = read_settings(runtime, message, system, given, caller, default_format)
-        loop = loop_of(runtime, replace(settings, servers=servers))
+        loop = loop_of(runtime, settings, servers=servers)
         if settings.daemon is not None:
             loop.rest_as(settings.daemon, caller)
+        return loop
+
+    if not isinstance(given, dict) or given.get("mcp_servers") in COMPACTION_OFF:
+        return made(given)
+    from harnpy.agent.loop.mcp_servers import with_servers  # asyncio comes with it
+
+    with ExitStack() as undoing:
+        given, servers = with_servers(runtime, given, caller)
+        undoing.push(servers)
+        loop = made(given, servers)
         undoing.pop_all()
     return loop
 
 
-def loop_of(runtime: Runtime, settings: LoopSettings, conversation: Conversation | None = None) -> Loop:
+def loop_of(
+    runtime: Runtime,
+    settings: LoopSettings,
+    conversation: Conversation | None = None,
+    servers: LoopServers | None = None,
+) -> Loop:
     """Return a loop with these settings that is ready to run; it ends where it has nothing to do.
 
-    Its conversation is that of the session that its options name, unless it is given one.
+    Its conversation is that of the session that its options name, unless it is given one. ``servers`` are the
+    MCP servers that were started for it, and end with it.
     """
-    return Loop(
-        runtime, settings, _conversation(runtime, settings.options) if conversation is None else conversation
-    )
+    own = _conversation(runtime, settings.options) if conversation is None else conversation
+    return Loop(runtime, settings, own, servers)
 
 
 def _conversation(runtime: Runtime, options: LoopOptions) -> Conversation:
@@ -510,6 +522,22 @@ def _conversation(runtime: Runtime, options: LoopOptions) -> Conversation:
     if options.session_id:
         return SessionConversation(options.session_id, sessions)
     return Conversation(f"agent_session_{sessions.world.ids.new()}", sessions.world)
+
+
+def _dispatcher(
+    runtime: Runtime,
+    state: LoopState,
+    options: LoopOptions,
+    rules: Rules,
+    conversation: Conversation,
+    emit: Callable[..., None],
+    toolbox: Toolbox,
+) -> Dispatcher:
+    """Return what makes a loop's calls."""
+    id, new_id = conversation.id, runtime.world.ids.new
+    log = ApprovalLog(id, partial(runtime.record, id), new_id) if rules.permissions else None
+    gate = Gate(rules, runtime.hooks, id, runtime.workplace, runtime.ask, log)
+    return Dispatcher(runtime, state, options, conversation, emit, toolbox, gate)
 
 
 def _deferred(request: Request, options: LoopOptions, entries: list[Dict]) -> DeferredTools | None:

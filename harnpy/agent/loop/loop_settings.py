@@ -5,8 +5,13 @@ Spec: 07 §6.1–6.2, §7.3, §12; 08 §4.9.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from harnpy.agent.active_skills import read_matching, read_skills, read_working_files
 from harnpy.agent.loop.ledger import read_ledger
@@ -20,15 +25,17 @@ from harnpy.llm.native_tools import tool_entries
 from harnpy.session.compaction import TOKEN_THRESHOLD, TOOL_OUTPUT_MAX_CHARS, CompactPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from harnpy.agent.active_skills import Matching
     from harnpy.agent.context import Rules
     from harnpy.agent.loop.ledger import Ledger
-    from harnpy.agent.loop.mcp_servers import LoopServers
     from harnpy.agent.runtime import Runtime
     from harnpy.formats.dicts import Dict
     from harnpy.llm.request import Request
+
+    #: ``(options, profile, caller)``: the value of a field.
+    Reader = Callable[[Options, "Profile", str], Any]
 
 SENTINEL: str = LOOP.default("done_sentinel")
 
@@ -53,8 +60,7 @@ LLM_BACKOFF_MS = 2000
 COMPACTION_OFF: tuple[object, ...] = (None, False, "none", [], {})
 
 
-@dataclass(frozen=True, slots=True)
-class LoopOptions:
+class LoopOptions(Struct, frozen=True):
     """``session_id`` is "" for an anonymous loop; ``max_prose_chars`` cuts only what users see;
     ``tool_output_max_chars`` counts bytes. Messages name ``caller``, a builtin.
     """
@@ -73,12 +79,10 @@ class LoopOptions:
     require_action: bool
     allow_sentinel: bool
     max_prose_chars: int | None
-    tool_format: str
-    mode: str
     native_tool_fallback: str
     tool_examples: str | None
-    stop_after_tools: list[str]
-    require_tools: list[str]
+    stop_after_tools: Sequence[str]
+    require_tools: Sequence[str]
     loop_detect_warn: int
     loop_detect_block: int
     loop_detect_skip: int
@@ -86,8 +90,10 @@ class LoopOptions:
     on_chunk: Callable[[dict[str, Any]], Any] | None
     tool_output_max_chars: int
     compress_callback: Callable[[dict[str, Any]], Any] | None
-    session_id: str
     token_budget: int | None
+    session_id: str = ""
+    tool_format: str = "text"
+    mode: str = "text"
 
 
 def profile_of(options: Options, caller: str) -> Profile:
@@ -111,41 +117,31 @@ def read_loop_options(
     ``model_format`` is the tool format where they name none; ``default_format`` is what results report of
     the text format then.
     """
+    read = {}
+    if options.has_any(_READ):
+        read = {
+            field: reader(options, profile, caller)
+            for option, fields in _READERS.items()
+            if option in options
+            for field, reader in fields.items()
+        }
     session_id = options.string("session_id") or ""
-    policy = Options(options.mapping("turn_policy"))
-    mode = options.string("tool_format") or model_format
-    limit = options.limit("tool_output_max_chars", caller)
-    return LoopOptions(
-        max_iterations=options.count("max_iterations", profile.max_iterations),
-        max_nudges=options.count("max_nudges", profile.max_nudges),
-        tool_retries=options.count("tool_retries", profile.tool_retries),
-        tool_backoff_ms=options.count("tool_backoff_ms", LOOP.default("tool_backoff_ms")),
-        overflow_retries=options.count("overflow_retries", LOOP.default("overflow_retries")),
-        on_cut=_on_cut(options.string("on_cut"), caller),
-        persistent=options.flag("persistent"),
-        sentinel=options.string("done_sentinel") or SENTINEL,
-        nudge=options.string("nudge"),
-        break_unless_phase=options.string("break_unless_phase"),
-        exit_when_verified=options.flag("exit_when_verified"),
-        require_action=policy.flag("require_action_or_yield"),
-        allow_sentinel=policy.flag("allow_done_sentinel", True),
-        max_prose_chars=policy.integer("max_prose_chars"),
-        tool_format="native" if mode == "native" else "text",
-        mode="native" if mode == "native" else default_format,
-        native_tool_fallback=_native_fallback(options.string("native_tool_fallback"), caller),
-        tool_examples=options.string("tool_examples"),
-        stop_after_tools=options.strings("stop_after_successful_tools") or [],
-        require_tools=options.strings("require_successful_tools") or [],
-        loop_detect_warn=options.count("loop_detect_warn", LOOP.default("loop_detect_warn")),
-        loop_detect_block=options.count("loop_detect_block", LOOP.default("loop_detect_block")),
-        loop_detect_skip=options.count("loop_detect_skip", LOOP.default("loop_detect_skip")),
-        post_turn_callback=callable_or_none(options.value("post_turn_callback")),
-        on_chunk=callable_or_none(options.value("on_chunk")),
-        tool_output_max_chars=TOOL_OUTPUT_MAX_CHARS if limit is None else limit,
-        compress_callback=callable_or_none(options.value("compress_callback")),
+    is_native = (options.string("tool_format") or model_format) == "native"
+    return replace(
+        _usual_loop(profile),
         session_id=session_id if session_id.strip() else "",
-        token_budget=options.integer("token_budget"),
+        tool_format="native" if is_native else "text",
+        mode="native" if is_native else default_format,
+        **read,
     )
+
+
+@cache
+def _usual_loop(profile: Profile) -> LoopOptions:
+    """Return what a loop does that has no options."""
+    none = Options({})
+    fields = (each.items() for each in _READERS.values())
+    return LoopOptions(**{field: reader(none, profile, "") for field, reader in chain.from_iterable(fields)})
 
 
 def _on_cut(given: str | None, caller: str) -> str:
@@ -168,6 +164,70 @@ def _native_fallback(given: str | None, caller: str) -> str:
 
 def callable_or_none(value: Any) -> Any:
     return value if callable(value) else None
+
+
+def _most_output(options: Options, profile: Profile, caller: str) -> int:
+    limit = options.limit("tool_output_max_chars", caller)
+    return TOOL_OUTPUT_MAX_CHARS if limit is None else limit
+
+
+def _by_profile(name: str) -> Reader:
+    return lambda options, profile, caller: options.count(name, getattr(profile, name))
+
+
+def _count(name: str) -> Reader:
+    usual: int = LOOP.default(name)
+    return lambda options, profile, caller: options.count(name, usual)
+
+
+def _flag(name: str) -> Reader:
+    return lambda options, profile, caller: options.flag(name)
+
+
+def _text(name: str) -> Reader:
+    return lambda options, profile, caller: options.string(name)
+
+
+def _texts(name: str) -> Reader:
+    return lambda options, profile, caller: options.strings(name) or ()
+
+
+def _function(name: str) -> Reader:
+    return lambda options, profile, caller: callable_or_none(options.value(name))
+
+
+def _of_policy(read: Callable[[Options], Any]) -> Reader:
+    return lambda options, profile, caller: read(Options(options.mapping("turn_policy")))
+
+
+#: The option → the fields that it sets, and how each is read.
+_READERS: Mapping[str, Mapping[str, Reader]] = {
+    **{name: {name: _by_profile(name)} for name in ("max_iterations", "max_nudges", "tool_retries")},
+    **{name: {name: _count(name)} for name in ("tool_backoff_ms", "overflow_retries")},
+    **{name: {name: _count(name)} for name in ("loop_detect_warn", "loop_detect_block", "loop_detect_skip")},
+    **{name: {name: _flag(name)} for name in ("persistent", "exit_when_verified")},
+    **{name: {name: _text(name)} for name in ("nudge", "break_unless_phase", "tool_examples")},
+    **{name: {name: _function(name)} for name in ("post_turn_callback", "on_chunk", "compress_callback")},
+    "on_cut": {"on_cut": lambda options, profile, caller: _on_cut(options.string("on_cut"), caller)},
+    "done_sentinel": {
+        "sentinel": lambda options, profile, caller: options.string("done_sentinel") or SENTINEL
+    },
+    "turn_policy": {
+        "require_action": _of_policy(lambda policy: policy.flag("require_action_or_yield")),
+        "allow_sentinel": _of_policy(lambda policy: policy.flag("allow_done_sentinel", True)),
+        "max_prose_chars": _of_policy(lambda policy: policy.integer("max_prose_chars")),
+    },
+    "native_tool_fallback": {
+        "native_tool_fallback": lambda options, profile, caller: _native_fallback(
+            options.string("native_tool_fallback"), caller
+        )
+    },
+    "stop_after_successful_tools": {"stop_after_tools": _texts("stop_after_successful_tools")},
+    "require_successful_tools": {"require_tools": _texts("require_successful_tools")},
+    "tool_output_max_chars": {"tool_output_max_chars": _most_output},
+    "token_budget": {"token_budget": lambda options, profile, caller: options.integer("token_budget")},
+}
+_READ = frozenset(_READERS)
 
 
 _DEFAULT_LABEL: str = LOOP.default("compaction")
@@ -197,17 +257,19 @@ _PRESETS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LoopCompaction:
+class LoopCompaction(NamedTuple):
     """``label`` is the policy's name in events; ``threshold`` is in estimated tokens."""
 
     label: str
     policy: CompactPolicy
     threshold: int
 
-    def summarized_by(self, summarize: Callable[[str], str]) -> LoopCompaction:
-        """Return the same with ``summarize(prompt)`` for asking a model."""
-        return replace(self, policy=self.policy._replace(summarize=summarize))
+
+_OF_COMPACTION = frozenset(
+    "compaction auto_compact compact_strategy compact_threshold compact_keep_first compact_keep_last "
+    "compact_callback hard_limit_tokens hard_limit_strategy tool_output_max_chars summarize_prompt "
+    "mask_callback compress_callback".split()
+)
 
 
 def read_compaction(
@@ -218,6 +280,19 @@ def read_compaction(
     Callbacks are Python callables, and `summarize_prompt` a function `prompt(lines, count)`. Raises
     `MisuseError`, and `ResizeError` for a strategy that can't be carried out.
     """
+    if not options.has_any(_OF_COMPACTION):
+        return _usual_compaction(window, pretty)
+    return _read_compaction(options, window, pretty)
+
+
+@cache
+def _usual_compaction(window: int | None, pretty: Callable[[Any], str]) -> LoopCompaction | None:
+    return _read_compaction(Options({}), window, pretty)
+
+
+def _read_compaction(
+    options: Options, window: int | None, pretty: Callable[[Any], str]
+) -> LoopCompaction | None:
     preset, keep_first = _preset(options)
     if preset is None:
         return None
@@ -347,12 +422,8 @@ def _path(options: Options, key: str) -> str | None:
     return path if path and path.strip() else None
 
 
-@dataclass(frozen=True, slots=True)
-class LoopSettings:
-    """``tools`` are the entries that the loop may offer, ``opening`` the messages that it begins with.
-
-    ``servers`` are the MCP servers that were started for it, and end with it.
-    """
+class LoopSettings(Struct, frozen=True):
+    """``tools`` are the entries that the loop may offer, ``opening`` the messages that it begins with."""
 
     request: Request
     options: LoopOptions
@@ -364,7 +435,6 @@ class LoopSettings:
     compaction: LoopCompaction | None
     opening: list[Dict]
     daemon: DaemonOptions | None = None
-    servers: LoopServers | None = None
 
 
 def read_settings(
@@ -387,10 +457,12 @@ def read_settings(
     )
     window = runtime.models.config.known_models.context_window(request.model, request.provider)
     rules = runtime.context().rules.for_options(options, caller).placed(runtime.workplace.real_root)
-    surface = {key: options.value(key) for key in ("tools", "policy", "approval_policy", "tool_search")}
     loop_options = read_loop_options(options, profile, caller, default_format, request.tool_format)
-    is_native = loop_options.tool_format == "native"
-    tools = checked_tools(runtime, surface, rules, system, message, caller, is_native)
+    tools: list[Dict] = []
+    if options.value("tools") is not None:
+        surface = {key: options.value(key) for key in ("tools", "policy", "approval_policy", "tool_search")}
+        is_native = loop_options.tool_format == "native"
+        tools = checked_tools(runtime, surface, rules, system, message, caller, is_native)
     skills, matching = inherited_skills(runtime, options.value("skills"), options.value("skill_match"))
     ledger, messages = options.mapping("task_ledger"), options.value("messages")
     return LoopSettings(

@@ -7,7 +7,6 @@ conversation has grown too long. Spec: 07 §6.3 step 2, §7.3; 08 §4.9.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.formats.text_size import byte_length, tokens_of
@@ -17,7 +16,7 @@ from harnpy.session.lifecycle import compacted_event
 from harnpy.session.messages import RESULTS, feedback
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from harnpy.agent.loop.loop_settings import LoopCompaction
     from harnpy.agent.runtime import Runtime
@@ -38,6 +37,8 @@ class ModelInput:
         self.request = request
         self.segment = segment
         self.compaction: LoopCompaction | None = None
+        #: ``summarize(prompt)`` asks the loop's model.
+        self.summarize: Callable[[str], str] | None = None
         #: Everything that has entered the conversation; None unless somebody records it.
         self.recorded: list[Dict] | None = None
         self._sessions = runtime.sessions
@@ -127,7 +128,6 @@ class ModelInput:
     def make_room(self) -> None:
         """Have the session's policy look at the conversation."""
         self.conversation.make_room()
-        self._follow()
 
     def shrink(self, iteration: int) -> bool:
         """Summarise older messages after a context overflow, without the model that they are too much for;
@@ -141,7 +141,7 @@ class ModelInput:
         strategy = compaction.policy.strategy
         strategy = "truncate" if strategy == "llm" else strategy
         policy = compaction.policy._replace(strategy=strategy, hard_limit_strategy="truncate")
-        self._shorten(replace(compaction, policy=policy), "overflow", iteration)
+        self._shorten(compaction._replace(policy=policy), "overflow", iteration)
         return True
 
     def _shorten(self, compaction: LoopCompaction, mode: str, iteration: int) -> None:
@@ -171,7 +171,8 @@ class ModelInput:
     def _compacted(self, compaction: LoopCompaction) -> Compaction | None:
         """Decide which messages to replace, and with what, if any."""
         self.conversation.store()  # keeps the messages should the compaction fail
-        made = compact(self.conversation.messages, compaction.policy)
+        policy = compaction.policy._replace(summarize=self.summarize)
+        made = compact(self.conversation.messages, policy)
         if made is None or self._follow():  # somebody else compacted while the model wrote
             return None
         return made

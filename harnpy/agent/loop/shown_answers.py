@@ -83,18 +83,17 @@ class ShownAnswers:
 
     def ended(self, reply: Reply) -> None:
         """Take the whole answer, and show what wasn't yet."""
-        text = self._prefill + reply.text
-        if not self._is_native:
-            self._end(visible_text(text))
-        elif not self._came:
-            self._end(text)
-        self.tell()
+        if self._is_watched:
+            text = self._prefill + reply.text
+            if not self._is_native:
+                self._end(visible_text(text))
+            elif not self._came:
+                self._end(text)
+            self.tell()
         self._begin()
         self._tasks.go_on()
 
     def _end(self, text: str) -> None:
-        if not self._is_watched:
-            return
         if not text.startswith(self._shown):
             self._start_again(text)
         seen = self._show_up_to(text)

@@ -41,12 +41,15 @@ def completed_step(reply: Reply, iteration: int, agent: str = AGENT, **details: 
     if reply.cache_hour_tokens:
         usage["cache_hour_tokens"] = reply.cache_hour_tokens
     usage["total_tokens"] = reply.input_tokens + reply.output_tokens
-    if reply.cost is None:
+    if reply.price is None:
         usage["unpriced_calls"] = 1
     kept: Dict = {"text": reply.text, "tool_calls": reply.tool_calls}
     if reply.thinking:
         kept["thinking"] = reply.thinking
-    kept |= {key: value for key in ("parts", "more") if (value := getattr(reply, key))}
+    if reply.parts:
+        kept["parts"] = reply.parts
+    if reply.more:
+        kept["more"] = reply.more
     if _marks(reply):
         kept["origin"] = reply.origin
     if reply.thinking_summary:
@@ -102,10 +105,12 @@ def recorded_answer(conversation: Conversation) -> Callable[[Request], Reply] | 
     return partial(recorded_reply, done) if done is not None and "reply" in done else None
 
 
-def record_reply(conversation: Conversation, reply: Reply, iteration: int, **details: Any) -> None:
-    """Record a model call and what the model thought meanwhile."""
+def record_reply(
+    conversation: Conversation, reply: Reply, iteration: int, cost: float, **details: Any
+) -> None:
+    """Record a model call, its cost, and what the model thought meanwhile."""
     step = completed_step(reply, iteration, conversation.agent, **details)
-    conversation.fact(STEP_COMPLETED, step, reply.cost or 0.0)
+    conversation.fact(STEP_COMPLETED, step, cost)
     for event in _thoughts(reply):
         conversation.note(event)
 

@@ -7,8 +7,10 @@ nothing to do is `Idle`: the loop decides whether to end or to rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct, field
 
 from harnpy.agent.loop import completion, prompts
 from harnpy.agent.loop.ledger import NAME as LEDGER
@@ -18,7 +20,7 @@ from harnpy.agent.loop.tool_runner import OK, REJECTED
 from harnpy.agent.loop.transcript_entries import calls_message, text_message
 from harnpy.agent.rules.hooks import POST_AGENT_TURN
 from harnpy.llm.request_messages import unrun
-from harnpy.llm.text_format import TAGS, Parsed, parse_reply
+from harnpy.llm.text_format import Parsed, is_tagged, parse_reply
 from harnpy.session.messages import results_message, styled_result
 from harnpy.session.transcript import lifecycle_event
 
@@ -46,8 +48,7 @@ REFUSED = "refused"
 _MOST_CUTS = 3
 
 
-@dataclass(slots=True)
-class Turn:
+class Turn(Struct):
     """One answer of the model and what came of it.
 
     ``accepted``: it completes the request. ``ending``: the loop's status when it ends with this answer, which
@@ -58,7 +59,7 @@ class Turn:
     text: str
     reply: Reply
     parsed: Parsed = field(default_factory=Parsed)
-    calls: list[Dict] = field(default_factory=list)
+    calls: list[Dict] = []
     accepted: bool = False
     ending: str | None = None
 
@@ -74,7 +75,7 @@ class Idle(NamedTuple):
 
 
 class Turns:
-    """The turns of one loop. ``emit(type, **fields)`` notifies subscribers."""
+    """The turns of one loop. ``dispatcher()`` returns what makes its calls."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class Turns:
         options: LoopOptions,
         model_input: ModelInput,
         offer: ModelOffer,
-        dispatcher: Dispatcher,
+        dispatcher: Callable[[], Dispatcher],
         ledger: Ledger,
         trace: Trace,
         hooks: Hooks,
@@ -92,7 +93,7 @@ class Turns:
         self.options = options
         self.model_input = model_input
         self.offer = offer
-        self.dispatcher = dispatcher
+        self._new_dispatcher = dispatcher
         self.ledger = ledger
         self._trace = trace
         self._hooks = hooks
@@ -103,6 +104,11 @@ class Turns:
         #: How many answers were cut off one after another, and what they say together.
         self._cuts = 0
         self._unfinished = ""
+
+    @cached_property
+    def dispatcher(self) -> Dispatcher:
+        """What makes the calls: most loops that have no tools need none."""
+        return self._new_dispatcher()
 
     def take(self, reply: Reply, text: str, iteration: int) -> str | Idle | None:
         """Act on an answer, ``text`` being its whole text. Return the loop's status if it ends here."""
@@ -123,7 +129,7 @@ class Turns:
         """Find the calls in an answer: the provider's, or else those in its text. Step 6."""
         text, reply = turn.text, turn.reply
         may_call = self.offer.has_tools or self.ledger.active
-        if may_call or any(tag in text for tag in TAGS):
+        if may_call or is_tagged(text):
             names = [*self.offer.names(), LEDGER] if self.ledger.active else self.offer.names()
             turn.parsed = parse_reply(text, names)
         if not may_call:

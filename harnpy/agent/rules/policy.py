@@ -90,6 +90,10 @@ class Annotations:
         return _MUTATION_CLASSES.get(self.kind, "other")
 
 
+#: Those of a tool of which nothing is said.
+UNKNOWN = Annotations()
+
+
 def read_annotations(given: Any) -> Annotations | None:
     """Return the annotations in a dict, None unless given one. The argument keys may also be top-level."""
     if not isinstance(given, dict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+from harnpy.agent.context import NOTHING
 from harnpy.agent.runtime import Runtime, category_of_fault, failed_by_itself
 from harnpy.builtins import settings_of
 from harnpy.builtins.agents.tool_runtime import bind, bound_registry, hooks_of
@@ -17,6 +18,7 @@ from harnpy.vm.errors import Interrupted, Thrown, VmError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from harnpy.agent.rules.gate import Ask
     from harnpy.agent.rules.hooks import Hooks
@@ -98,13 +100,14 @@ def _asker(vm: Vm) -> Ask | None:
     return approve
 
 
-@contextmanager
-def tools_bound(vm: Vm, options: Value) -> Iterator[None]:
-    """Let the registry of a loop's options be the bound one inside the block."""
+def tools_bound(vm: Vm, options: Value) -> AbstractContextManager[None]:
+    """Let the registry of a loop's options, if they have one, be the bound one inside the block."""
     registry = options.get("tools") if type(options) is dict else None
-    if not is_registry(registry):
-        yield
-        return
+    return _bound(vm, registry) if is_registry(registry) else NOTHING
+
+
+@contextmanager
+def _bound(vm: Vm, registry: Value) -> Iterator[None]:
     outer = bound_registry(vm)
     bind(vm, registry)
     try:

@@ -205,7 +205,7 @@ def option_problems(vm: Vm, function: str, arguments: Sequence[Any]) -> Iterator
 
 def _unknown(vm: Vm, function: str, given: dict[str, Any]) -> Iterator[Problem]:
     faults = TABLES[function].faults(
-        function, without_rest(given), lambda: known_providers(vm), others_than(function)
+        function, without_rest(given), partial(known_providers, vm), partial(others_than, function)
     )
     for fault in faults:
         yield Problem(UNKNOWN_OPTION, fault.message, fault.path, of_key=True, near=fault.near)

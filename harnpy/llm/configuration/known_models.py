@@ -16,7 +16,7 @@ from harnpy.llm.configuration.model_settings import DEFAULTS, Configuration, loa
 from harnpy.llm.configuration.prices import FREE, listed, listed_by_maker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from harnpy.llm.configuration.model_settings import Settings
     from harnpy.llm.configuration.prices import Listed, Price
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 TIERS = ("small", "mid", "frontier")
 
 _PREFIXES = {"local:": "ollama", "ollama:": "ollama", "huggingface:": "huggingface", "hf:": "huggingface"}
+_ANY_PREFIX = tuple(_PREFIXES)
 _OF_MAKERS = (
     ("claude-*", "anthropic"),
     ("gpt-*", "openai"),
@@ -55,6 +56,13 @@ class KnownModels:
         # Settings never change, programs use few models, and every call asks: each is looked up once.
         self.resolve: Callable[[str], Target] = lru_cache(self._resolve)
         self._listed: Callable[[str, str], Listed | None] = lru_cache(self._look_up)
+        #: The sampling options of a call of the model that sets none. Read them, don't change them.
+        self.sampling: Callable[[str], Mapping[str, float]] = lru_cache(self._sampling)
+        self._formats = {
+            (alias.id, alias.provider): alias.tool_format
+            for alias in reversed(settings.aliases.values())
+            if alias.tool_format
+        }
 
     # Names.
 
@@ -80,7 +88,7 @@ class KnownModels:
         return (
             model in settings.aliases
             or model in settings.models
-            or model.startswith(tuple(_PREFIXES))
+            or model.startswith(_ANY_PREFIX)
             or any(rule.matches(model) for rule in settings.inference)
         )
 
@@ -113,9 +121,9 @@ class KnownModels:
 
         Programs expect text of the mock, whatever model it stands for; ``mocked``: it answers the call.
         """
-        for alias in self._settings.aliases.values():
-            if alias.tool_format and (alias.id, alias.provider) == (model, provider):
-                return alias.tool_format
+        named = self._formats.get((model, provider))
+        if named is not None:
+            return named
         if mocked or provider == MOCK:
             return "native" if self._serves_tools(provider) else "text"
         return "native" if self.takes_tools(model, provider) else "text"
@@ -168,8 +176,7 @@ class KnownModels:
             return listed_by_maker(model) if _runs_at_its_maker(model) else None
         return listed(model, provider, self._providers.url(provider)) or listed_by_maker(model)
 
-    def sampling(self, model: str) -> dict[str, float]:
-        """The sampling options of a call of the model that sets none."""
+    def _sampling(self, model: str) -> Mapping[str, float]:
         for glob, defaults in self._settings.model_defaults.items():
             if glob_matches(glob, model):
                 return _present(asdict(defaults))
@@ -219,7 +226,9 @@ class KnownModels:
 
 def without_prefix(model: str) -> str:
     """A model id without the prefix that only names the provider."""
-    return next((model.removeprefix(prefix) for prefix in _PREFIXES if model.startswith(prefix)), model)
+    if not model.startswith(_ANY_PREFIX):
+        return model
+    return next(model.removeprefix(prefix) for prefix in _PREFIXES if model.startswith(prefix))
 
 
 def _runs_at_its_maker(model: str) -> bool:

@@ -296,7 +296,7 @@ class KnownProviders:
 
     def _first(self, name: str, variables: tuple[str, ...]) -> str | None:
         """The value of the first variable that is set, of those of a provider."""
-        return next(filter(None, map(self._variables(name), variables)), None)
+        return next(filter(None, map(self._variables(name), variables)), None) if variables else None
 
     # How they are reached.
 

@@ -330,7 +330,7 @@ class Stage:
         return self.runtime.sessions.enter(self.session.id) if self.session.given else nullcontext()
 
     def _record(self, conversation: Conversation, reply: Reply, style: str) -> None:
-        record_reply(conversation, reply, 0)
+        record_reply(conversation, reply, 0, reply.cost or 0.0)
         conversation.add(assistant_message(reply, style))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -60,6 +61,23 @@ def test_a_plain_loop_is_one_turn() -> None:
     assert (result["deferred_user_messages"], result["ledger_done_rejections"]) == ([], 0)
     assert (result["trace"]["llm_calls"], result["trace"]["status"]) == (1, "done")
     assert "iterations" not in result
+
+
+@pytest.mark.parametrize("session", [{}, {"session_id": "s"}], ids=["anonymous", "session"])
+@pytest.mark.parametrize("calls", [[], [{"name": "act"}]], ids=["plain", "tool"])
+def test_a_loop_leaves_nothing_to_the_garbage_collector(session: dict[str, Any], calls: list[Any]) -> None:
+    program = Program(*({"tool_calls": calls}, "done") * 2) if calls else Program("done", "done")
+    runtime = Runtime(program.models, program.sessions)
+    tools = [{"name": "act", "parameters": {}, "handler": lambda arguments: "done"}]
+    options = {"provider": "mock", "tools": tools, "tool_format": "native", **session}
+    run_loop(runtime, "go", None, options)
+    gc.collect()
+    gc.disable()
+    try:
+        run_loop(runtime, "go on", None, options)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_no_system_prompt_is_none() -> None:

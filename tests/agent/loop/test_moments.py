@@ -11,12 +11,13 @@ import pytest
 
 from harnpy import Vm
 from harnpy.agent.loop.loop import run_loop
+from harnpy.agent.rules.hooks import Hooks
 from harnpy.agent.runtime import Runtime
 from harnpy.session import SessionRegistry
 from tests.worlds import models_with, world_with
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 BEGIN = "turn_started register_set register_set"
@@ -228,6 +229,25 @@ def appends(events: list[Any]) -> list[str]:
 def test_the_log_has(row: Row, kept: bool, tmp_path: Path) -> None:
     found = log_of(row.program, f"jsonl:{tmp_path}" if kept else None)
     assert appends(found) == ["session_created", *row.log.split("\n")]
+
+
+def test_a_last_answer_is_stored_before_hooks_and_subscribers_hear_of_it() -> None:
+    row = ROWS["a turn"]
+    apart = row.log.replace(LAST, f"{REPLY}\nturn_completed").split("\n")
+
+    def stored_with(prepare: Callable[[SessionRegistry, Hooks], object]) -> list[str]:
+        models, sessions, hooks = models_with({}), SessionRegistry(), Hooks()
+        models.mock.add({"text": "ok"})
+        sessions.open("s")
+        prepare(sessions, hooks)
+        run_loop(Runtime(models, sessions, hooks=hooks), "go", "sys", {"provider": "mock", "session_id": "s"})
+        session = sessions.session("s")
+        assert session
+        return appends(session.events())[1:]
+
+    assert stored_with(lambda sessions, hooks: None) == row.log.split("\n")
+    assert stored_with(lambda sessions, hooks: hooks.add("PostAgentTurn", lambda payload: None)) == apart
+    assert stored_with(lambda sessions, hooks: sessions.subscribe("s", lambda event: None)) == apart
 
 
 def only(events: list[Any], type: str) -> Any:

@@ -296,3 +296,11 @@ def test_a_megabyte_of_angles_and_100k_brackets_are_soon_read() -> None:
     assert [re.sub(r"levels.*", "levels", error) for error in nested.errors] == [
         "TOOL CALL PARSE ERROR: `x(...)` — the value is nested more than 128 levels"
     ]
+
+
+@given(st.text(st.characters(exclude_characters="<([{`", codec="utf-8"), max_size=300), randoms)
+def test_prose_is_the_same_with_a_block_behind_it(text: str, random: Random) -> None:
+    prose = "".join(random.choice((piece, "other: x\n", " ")) for piece in text.split("z"))
+    alone, beside = parse_reply(prose, TOOLS), parse_reply(f"{prose}\n<done>x</done>", TOOLS)
+    assert (alone.violations, alone.errors, alone.calls) == (beside.violations, beside.errors, beside.calls)
+    assert alone == Parsed(violations=alone.violations)
