@@ -548,7 +548,7 @@ class TestOthers:
     def test_a_message_that_comes_while_a_request_is_made(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The step's append clashes, so the request is made again (10 §C16.2). The first one is the turn's."""
+        """The step's append clashes, so the request is made again (10 §C16.2). The first is the turn's."""
         commit = LiveSession.commit
         texts = ["wait", "and me!"]
 
