@@ -9,6 +9,7 @@ from threading import Event
 import pytest
 
 from harnpy.storage import HeadQuery, Row, Store
+from harnpy.storage.copying import Rows
 from harnpy.storage.errors import (
     LeaseHeld,
     LeaseLost,
@@ -289,6 +290,31 @@ class TestStores:
         store.stream("hidden", "a", CODED).append(notes(1, "Hello World", "x"), 0)
         hits = store.search("world hello", "hidden", codec=CODED)
         assert [(hit.name, hit.seq, hit.text) for hit in hits] == [("a", 1, "Hello World")]
+
+    def test_an_append_of_any_length_is_read_as_it_was_written(self, store: Store) -> None:
+        stream = store.stream("session", "s", Rows())
+        lease = store.lease("k", "me")
+        written: list[Row] = []
+        for count in (1, 2, 0, 3, 4, 5, 6):
+            rows = [
+                Row(
+                    len(written) + 1 + number,
+                    "note",
+                    1_764_547_199_999_999 + number,
+                    f'{{"n": "{number}"}}',
+                    count - number - 1,
+                    None if number % 2 else 1,
+                    None if number % 2 else 0.1 + number,
+                    rest='{"k":1}' if number % 2 else None,
+                )
+                for number in range(count)
+            ]
+            stream.append(rows, len(written), head={"status": str(count)}, fence=lease)
+            written += rows
+        assert list(store.stream("session", "s", Rows()).read()) == written
+        head = store.head("session", "s")
+        assert head is not None
+        assert (head.version, head.created, head.data) == (21, written[0].time, {"status": "6"})
 
     def test_dropped_records_are_gone_and_numbers_go_on(self, store: Store) -> None:
         stream = store.stream("topic", "t", NOTES)

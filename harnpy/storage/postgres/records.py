@@ -6,6 +6,7 @@ was branched from. Numbers of records run on through the parts. Spec: 10 ยงC4, ย
 
 from __future__ import annotations
 
+from functools import cache
 from hashlib import sha256
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,27 +31,32 @@ COLUMNS = "sid, seq, type, time, turn, more, cost, tool_key, data, rest"
 _NAMES = ("seqs", "types", "times", "turns", "mores", "costs", "keys", "datas", "rests")
 _TYPES = ("bigint", "text", "bigint", "bigint", "integer", "float8", "bytea", "json", "json")
 _ROW = f"seqs, types, {MOMENT.format('times')}, turns, mores, costs, keys, datas, rests"
+#: So many rows have a parameter for each value, and more one for each column: the driver takes longer for
+#: arrays, but parses a statement with more than 50 parameters anew each time.
+FEW = 4
+_PLACES = tuple(tuple(f"{name}_{number}" for name in _NAMES) for number in range(FEW))
 
 
-def _given(values: str) -> str:
-    """Return the statement that writes rows to a stream that stands ``FROM place``."""
+@cache
+def insert(count: int) -> str:
+    """Return the statement that writes so many rows to a stream that stands ``FROM place``.
+
+    Its parameters are those that `values_of` returns.
+    """
+    if count > FEW:
+        arrays = ", ".join(f"%({name})s::{type}[]" for name, type in zip(_NAMES, _TYPES, strict=True))
+        given = f"unnest({arrays})"
+    else:
+        rows = (
+            ", ".join(f"%({place})s::{type}" for place, type in zip(places, _TYPES, strict=True))
+            for places in _PLACES[:count]
+        )
+        given = f"(VALUES ({'), ('.join(rows)}))"
     return f"""
 INSERT INTO harn.records ({COLUMNS})
-SELECT place.sid, {_ROW} FROM place, {values} AS given({", ".join(_NAMES)})
+SELECT place.sid, {_ROW} FROM place, {given} AS given({", ".join(_NAMES)})
 """
 
-
-#: Writes rows, the parameters that `values_of` returns.
-INSERT_ROWS = _given(
-    "unnest({})".format(", ".join(f"%({name})s::{type}[]" for name, type in zip(_NAMES, _TYPES, strict=True)))
-)
-#: The same for one row, those of `value_of`: an array's texts would be escaped.
-INSERT_ROW = _given(
-    "(VALUES ({}))".format(
-        ", ".join(f"%({name})s::{type}" for name, type in zip(_NAMES, _TYPES, strict=True))
-    )
-)
-_INSERT = f"WITH place AS (SELECT %(sid)s::bigint AS sid) {INSERT_ROWS}"
 
 SHOWN = """r.sid, r.seq, r.type, (extract(epoch FROM r.time) * 1000000)::bigint,
   r.data::text, r.more, r.turn, r.cost, r.rest::text, r.tool_key"""
@@ -133,18 +139,20 @@ def digest(key: str) -> bytes:
 
 def write(connection: Connection, sid: int, rows: Sequence[Row]) -> None:
     """Write the rows of one append."""
-    connection.execute(_INSERT, {"sid": sid, **values_of(rows)})
+    if rows:
+        place = "WITH place AS (SELECT %(sid)s::bigint AS sid)"
+        connection.execute(f"{place} {insert(min(len(rows), FEW + 1))}", {"sid": sid, **values_of(rows)})
 
 
-def values_of(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """Return rows as the parameters of `ROWS`."""
-    values = zip(*map(_values, rows), strict=True) if rows else [()] * len(_NAMES)
-    return {name: list(column) for name, column in zip(_NAMES, values, strict=True)}
-
-
-def value_of(row: Row) -> dict[str, Any]:
-    """Return a row as the parameters of `ROW`."""
-    return dict(zip(_NAMES, _values(row), strict=True))
+def values_of(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return rows as the parameters of `insert`."""
+    if len(rows) > FEW:
+        columns = zip(*map(_values, rows), strict=True)
+        return {name: list(column) for name, column in zip(_NAMES, columns, strict=True)}
+    found: dict[str, Any] = {}
+    for places, row in zip(_PLACES, rows, strict=False):
+        found.update(zip(places, _values(row), strict=True))
+    return found
 
 
 def _values(row: Row) -> tuple[Any, ...]:

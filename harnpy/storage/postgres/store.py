@@ -88,17 +88,18 @@ place AS (
   RETURNING sid, {_NEWS})
 """
 _NEXT_HEAD = ", status = %(status)s, agent = %(agent)s, head = %(head)s", ""
-#: What is written there: nothing, one row, or more.
-_WRITTEN = ("SELECT sid FROM place", stored.INSERT_ROW, stored.INSERT_ROWS)
 
 
 @cache
 def _statement(settings: str, is_first: bool, has_head: bool, has_fence: bool, rows: int) -> str:
-    """Return the statement of an append of so many rows, 2 for more than one. It finds as many rows as it
-    writes, or the stream, if there are none to write."""
+    """Return the statement of an append of so many rows.
+
+    It finds as many as it writes, or the stream, if there are none to write.
+    """
     place, heads = (_FIRST, _FIRST_HEAD) if is_first else (_NEXT, _NEXT_HEAD)
     place = place.format(head=heads[not has_head], held=_IF_HELD if has_fence else "")
-    return f"WITH {settings}, {_HELD if has_fence else ''} {place} {_WRITTEN[rows]}"
+    written = stored.insert(rows) if rows else "SELECT sid FROM place"
+    return f"WITH {settings}, {_HELD if has_fence else ''} {place} {written}"
 
 
 class PostgresStream(BaseStream):
@@ -185,9 +186,8 @@ class _Append(NamedTuple):
     def _write(self, connection: Connection) -> bool:
         settings, values = self.database.settings_of(connection)
         rows, head, fence = self.rows, self.head, self.fence
-        query = _statement(
-            settings, not self.expected, head is not None, fence is not None, min(len(rows), 2)
-        )
+        count = min(len(rows), stored.FEW + 1)
+        query = _statement(settings, not self.expected, head is not None, fence is not None, count)
         if not connection.execute(query, {**values, **self._values()}).rowcount:
             raise self._refusal(connection)
         return True
@@ -203,7 +203,7 @@ class _Append(NamedTuple):
             "time": rows[-1].time if rows else None,
             **({} if self.fence is None else _columns_of(self.fence)),
             **({} if self.head is None else columns(self.head)),
-            **(stored.value_of(rows[0]) if len(rows) == 1 else stored.values_of(rows)),
+            **stored.values_of(rows),
         }
 
     def _refusal(self, connection: Connection) -> LeaseLost | VersionConflict:
