@@ -403,7 +403,7 @@ def returns_plainly(e: Emitter, view: View, value: ast.Node | None) -> bool:
     """Return True for a value that is computed, and a call of the function being written with such values."""
     from harnpy.vm.emit.callbacks import computes
 
-    if value is None or computes(e, view, value):
+    if value is None or isinstance(value, ast.Nil) or computes(e, view, value):
         return True
     if not isinstance(value, ast.Call) or not all(computes(e, view, arg) for arg in value.args):
         return False
