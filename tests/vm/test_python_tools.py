@@ -146,7 +146,7 @@ def test_a_profile_counts_the_calls_of_harn_functions(tmp_path: Path) -> None:
     path.write_text(
         "fn total(xs) {\n  var sum = 0\n  for x in xs { sum = sum + x }\n  return sum\n}\n"
         "gen fn items() {\n  emit 1\n  emit 2\n}\n"
-        "pipeline main() {\n  for n in 0 to 5 { total([n]) }\n  [1, 2, 3].map({ x ->\n  x + 1 })\n"
+        "pipeline main() {\n  for n in 0 to 5 { total([n]) }\n  [1, 2, 3].map({ x ->\n  to_string(x) })\n"
         "  for i in items() { println(i) }\n}\n"
     )
     profile = cProfile.Profile()

@@ -7,9 +7,12 @@ evaluated and dropped here, missing ones are Python defaults. Spec: 02 §7.4, §
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.syntax.ast import walk
 from harnpy.vm.declare import conversion, converts, most_arguments, needs_value
-from harnpy.vm.emit import Operand, joined, tuple_text, type_of
+from harnpy.vm.emit import Operand, joined, reading, tuple_text, type_of
+from harnpy.vm.emit.emitter import DISCARD
 from harnpy.vm.emit.source_map import is_marked
+from harnpy.vm.resolve.kinds import leaves
 from harnpy.vm.resolve.names import TASK_CALLS, tail_target
 
 TYPE_CHECKING = False
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from harnpy.vm.emit import Text
     from harnpy.vm.emit.emitter import Emitter
     from harnpy.vm.resolve import Reference
-    from harnpy.vm.resolve.kinds import Version
+    from harnpy.vm.resolve.kinds import Version, View
 
 #: The kinds of the types in signatures.
 _KINDS = {"string": "str", "int": "int", "bool": "bool", "list": "list"}
@@ -361,7 +364,9 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
         return False
     e.may_tail = True
     texts = e.operands(args)
-    if fn:
+    if fn and version and e.version and not e.loops and only_decides(e, version.view, fn.body, fn):
+        write_out(e, fn, version, variable.python, texts)
+    elif fn:
         known_tail(e, fn, variable.python, texts, version)
     else:
         target, given = variable.python, f"{e.depth()}, {tuple_text(texts)}"
@@ -371,6 +376,66 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
             text = f"tail_pipe({target}, {given})"
         e.line("return " + e.mark(node, text))
     return True
+
+
+def only_decides(e: Emitter, view: View, block: ast.Block, fn: ast.FnDecl) -> bool:
+    """Return True if ``block`` of ``fn`` only computes with parameters, then returns or calls the function
+    being written again: nothing in it can fail, so nobody sees in whose frame it runs."""
+    from harnpy.vm.emit.callbacks import computes
+
+    params = e.unit.resolution.functions[id(fn)].params
+    for node in walk(block):
+        ref = e.refs.get(id(node)) if isinstance(node, ast.Name) else None
+        if ref and ref.variable not in params:
+            return False
+    for node in block.statements:
+        if isinstance(node, ast.If):
+            blocks = [node.then, *([node.otherwise] if node.otherwise else [])]
+            inside = [b for b in blocks if isinstance(b, ast.Block) and only_decides(e, view, b, fn)]
+            if len(inside) < len(blocks) or not computes(e, view, node.cond):
+                return False
+        elif not isinstance(node, ast.Return) or not returns_plainly(e, view, node.value):
+            return False
+    return True
+
+
+def returns_plainly(e: Emitter, view: View, value: ast.Node | None) -> bool:
+    """Return True for a value that is computed, and a call of the function being written with such values."""
+    from harnpy.vm.emit.callbacks import computes
+
+    if value is None or isinstance(value, ast.Nil) or computes(e, view, value):
+        return True
+    if not isinstance(value, ast.Call) or not all(computes(e, view, arg) for arg in value.args):
+        return False
+    own, ref = e.function.node, tail_target(e.unit.resolution, value)
+    if ref is None or not is_self(e, ref) or not isinstance(own, ast.FnDecl):
+        return False
+    return e.version is view.version(own, value.args)
+
+
+def write_out(e: Emitter, fn: ast.FnDecl, version: Version, target: str, args: list[Text]) -> None:
+    """Write the function in place of its tail call. `even` and `odd` that call each other become one loop:
+
+    n_2 = n_1 - 1
+    if signal.pending: <the call>
+    if n_2 == 0:
+     return False
+    n_1 = n_2 - 1
+    continue
+    """
+    slots = [reading(variable) for variable in version.scope.params]
+    for slot in slots:
+        e.declare_slot(slot.text)
+    e.line(f"{joined(slots)} = {joined(args)}")
+    with e.suite("if signal.pending"):
+        known_tail(e, fn, target, list(slots), version)
+    outside, e.view = e.view, version.view
+    e.known.enter()
+    e.statements(fn.body.statements, DISCARD)
+    e.known.leave()
+    e.view = outside
+    if not leaves(fn.body):
+        e.line("return None")
 
 
 def called_by_calls(e: Emitter) -> bool:

@@ -171,6 +171,8 @@ def _contexts(trace: TracebackType | None) -> list[int]:
     for frame, entry in _entries(trace):
         function = running(frame)
         if function is not None:
+            # Generated code calls methods of structs straight, but a method is a context of its own.
+            outside = outside or (function is not last and "." in name_of(function))
             if outside:
                 lines.append(0)
             if outside or function is not last:

@@ -122,3 +122,24 @@ fn g(xs) { var s = 0
 println(try { g([9223372036854775807, 1, 3]) })
 """
     assert output_of(source, "compile") == output_of(source, "walk")
+
+
+#: Bodies of a function ``b`` that ``a`` calls in tail position, with whether it is written out there.
+MUTUAL = {
+    "if n <= 0 { return 1 }\nreturn a(n - 1)": True,
+    "if n <= 0 { return 1 } else { return a(n - 3) }": True,
+    "if n == 7 { return nil }\nif n > 3 { return a(n - 1) }": True,
+    "if n <= 0 { throw 1 }\nreturn a(n - 1)": False,
+    "println(n)\nif n <= 0 { return 1 }\nreturn a(n - 2)": False,
+    "if n <= 0 { return 1 }\nreturn a(nil)": False,
+}
+
+
+@pytest.mark.parametrize("body", MUTUAL)
+def test_functions_that_call_each_other_in_tail_position(body: str) -> None:
+    functions = f"fn a(n) {{ if n <= 0 {{ return 0 }}\nreturn b(n - 1) }}\nfn b(n) {{ {body} }}"
+    text = text_of(f"{functions}\nprintln(a(3))\nprintln(b(3))")
+    version = text.split("def f2(")[1].split("return f2")[0]
+    assert ("while True" in version) == MUTUAL[body]
+    calls = "\n".join(f"println(try {{ {f}({n}) }})" for f in "ab" for n in (0, 1, 7, 8, 30, 3000))
+    assert output_of(f"{functions}\n{calls}", "compile") == output_of(f"{functions}\n{calls}", "walk")
