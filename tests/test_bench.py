@@ -164,6 +164,8 @@ def test_long_logs_are_written_read_searched_and_held(popen: Popen) -> None:
         "search,",
         "search",
         "memory",
+        "memory",
+        "the",
         *["import"] * 2,
     ]
 
