@@ -112,7 +112,7 @@ class Lock:
                         self.timeouts += 1
                         return
                     tasks.wake_at(task, until)
-                tasks.suspend(("for", (self,)))
+                tasks.suspend(self)
         except BaseException:
             self.cancellations += 1
             grant.release()

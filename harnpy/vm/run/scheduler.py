@@ -28,19 +28,19 @@ from harnpy.vm.errors import (
 )
 from harnpy.vm.run.backtrace import Walking, calling, place_of, unit_of
 from harnpy.vm.run.calls import TaskAborted
-from harnpy.vm.run.tasks import CANCELLED, Overtime, Task, end_of_wait, interrupt, is_over, time_left
+from harnpy.vm.run.tasks import ALONE, CANCELLED, Overtime, Task, end_of_wait, interrupt, is_over, time_left
 from harnpy.world.clock import RealClock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
     from contextvars import Context
     from types import FrameType
     from typing import Any, Protocol
 
     from harnpy.vm.run.aio import Turns
-    from harnpy.vm.run.tasks import Wait
+    from harnpy.vm.run.tasks import Named, Wait
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
@@ -128,9 +128,14 @@ def _family(tasks: Scheduler) -> Iterator[Task]:
 def _line(tasks: Scheduler, task: Task, others: Sequence[Task]) -> str:
     # The root runs this very code, deep in its wait; the others stand where they gave way.
     frame = sys._getframe() if task is tasks.root else task.greenlet.gr_frame
-    verb, things = task.wait or ("for something", ())
-    names = ", ".join(thing.display() + _holders(thing, others) for thing in things)
+    wait = task.wait or ("for something", ())
+    verb, things = wait if isinstance(wait, tuple) else ("for", (wait,))
+    names = ", ".join(_name(thing) + _holders(thing, others) for thing in things)
     return f"{task.id()} waits {verb}{' ' if names else ''}{names}{place_in_program(frame)}"
+
+
+def _name(thing: Named) -> str:
+    return thing.id() if isinstance(thing, Task) else thing.display()
 
 
 def _holders(thing: object, others: Sequence[Task]) -> str:
@@ -167,6 +172,24 @@ def is_leaving() -> bool:
     return error is not None
 
 
+def _claim() -> None:
+    """Do nothing, in a frame that claims so many stack slots."""
+
+
+_claim.__code__ = _claim.__code__.replace(co_stacksize=17_000)
+
+
+def on_own_stack(run: Callable[[], Value]) -> Generator[Value, None, None]:
+    """Call ``run``, in a greenlet whose frames share one chunk of memory (docs/internals/vm.md, "Host frames").
+
+    ``greenlet(on_own_stack(run).send)``: the frame of a generator isn't on the stack of frames. So the chunk
+    that `_claim` claims is the first, which stays when that returns, and the frames of ``run`` begin where it
+    begins. A greenlet that waits uses one page of memory for its frames.
+    """
+    _claim()
+    yield run()
+
+
 class Closers:
     """The things to close when a program ends; it belongs to the program, like all state of a Vm."""
 
@@ -188,10 +211,12 @@ class Scheduler:
         self.detached = Task(None, None)
         """The parent of the tasks that outlive the one that started them. It never runs."""
         self.current = self.root
+        self.looker = self.look
+        """The one bound method: what a task finds in its context already, unless a coroutine started it."""
         seed = seed_of(vm.unguarded.environment.get(VARIABLE))
         self.shuffled = None if seed is None else Shuffled(seed)
         self.ready: deque[Task] = deque() if self.shuffled is None else self.shuffled
-        self.timers: list[tuple[float, int, Task, int]] = []
+        self.timers: list[tuple[float, int, Task]] = []
         self.sequence = 0
         self.unseen = 0
         """The items that a builtin has worked on since it looked at the time."""
@@ -242,14 +267,8 @@ class Scheduler:
         """
         task = self.current
         task.wait = wait
-        if self.signal.cancelled:
-            self.leave(0)
-        if self.may_interrupt:
-            until = end_of_wait(task)
-            if until is not None:
-                self.wake_at(task, until)
-        if self.limited and self.ends_at != inf:
-            self.wake_at(task, self.ends_at)
+        if self.may_interrupt or self.signal.pending:
+            self.limit_wait(task)
         try:
             if task is self.root:
                 self.run_others()
@@ -257,14 +276,31 @@ class Scheduler:
                 self.pass_on(task)
         finally:
             self.current = task
-            task.turn += 1
-        self.refresh()
-        if self.signal.pending:
-            if self.signal.cancelled:
-                self.leave(0)
-            if self.meter is not None:
-                self.meter.check_time()
-            interrupt(self, task, 0)
+            task.woken = self.sequence
+            self.unseen = 0  # a durable run counts from where a task goes on
+        if self.may_interrupt or self.signal.pending:
+            self.refresh()
+            self.end_wait(task)
+
+    def limit_wait(self, task: Task) -> None:
+        """Have the wait that ``task`` begins end when something is due in it; leave a cancelled run."""
+        if self.signal.cancelled:
+            self.leave(0)
+        until = end_of_wait(task)
+        if until is not None:
+            self.wake_at(task, until)
+        if self.limited and self.ends_at != inf:
+            self.wake_at(task, self.ends_at)
+
+    def end_wait(self, task: Task) -> None:
+        """Raise what became due in ``task`` while it waited."""
+        if not self.signal.pending:
+            return
+        if self.signal.cancelled:
+            self.leave(0)
+        if self.meter is not None:
+            self.meter.check_time()
+        interrupt(self, task, 0)
 
     def take_turns(self) -> None:
         """In a call of a served program: let the other calls go first, and of them those that compute little.
@@ -300,29 +336,41 @@ class Scheduler:
             task = self.ready.popleft()
             if task is self.root:
                 return
-            if not task.done:
-                self.switch_to(task)
+            if task.done:
+                continue
+            if task.started:
+                task.greenlet.switch()
+            else:
+                self.start(task)
 
-    def pass_on(self, task: Task) -> None:
-        """As a child: switch to the next ready task straight away, or to the root."""
+    def next_ready(self) -> Task | None:
+        """Take the first ready task from the queue; None when the root has to decide what comes next."""
         if self.timers:
             self.fire_timers()
         while self.ready:
-            following = self.ready.popleft()
-            if following is task:
-                return
-            if following is self.root:
+            task = self.ready.popleft()
+            if task is self.root:
                 self.root_is_next = True
-                break
-            if following.done:
-                continue
-            if not following.started and not self.pool:
-                # A greenlet's stack lies where it was made: if one made another, they would pile up.
-                self.ready.appendleft(following)
-                break
-            self.switch_to(following)
+                return None
+            if not task.done:
+                return task
+        return None
+
+    def pass_on(self, task: Task) -> None:
+        """As a child: switch to the next ready task straight away, or to the root."""
+        following = self.next_ready()
+        if following is task:
             return
-        self.hub.switch()
+        if following is None:
+            self.hub.switch()
+        elif following.started:
+            following.greenlet.switch()
+        elif self.pool:
+            self.start(following)
+        else:
+            # A greenlet's stack lies where it was made: if one made another, they would pile up.
+            self.ready.appendleft(following)
+            self.hub.switch()
 
     def rest(self) -> None:
         """Nothing is ready: wait for the first timer, or for a result from asyncio.
@@ -337,10 +385,10 @@ class Scheduler:
         now = self.now()
         self.idle(max(self.timers[0][0] - now, 0) if self.timers else None)
 
-    def is_awaited(self, timer: tuple[float, int, Task, int]) -> bool:
+    def is_awaited(self, timer: tuple[float, int, Task]) -> bool:
         """Return True if a task is going to act at that time, rather than stop waiting for the outside."""
-        when, _, task, turn = timer
-        lives = turn == task.turn and not task.done and when != self.ends_at
+        when, number, task = timer
+        lives = number > task.woken and not task.done and when != self.ends_at
         return lives and (task.outside is None or task.is_limited())
 
     def refuse_to_wait_in_vain(self) -> None:
@@ -369,14 +417,6 @@ class Scheduler:
             self.suspend()
         finally:
             self.current.outside = None
-
-    def switch_to(self, task: Task) -> None:
-        self.current = task
-        self.refresh()
-        if task.started:
-            task.greenlet.switch()
-        else:
-            self.start(task)
 
     def take_part(self, stack: Any) -> Any:
         """Switch to a greenlet that runs as part of the current task until it ends or switches back."""
@@ -416,14 +456,14 @@ class Scheduler:
 
     def wake_at(self, task: Task, when: float) -> None:
         self.sequence += 1
-        heappush(self.timers, (when, self.sequence, task, task.turn))
+        heappush(self.timers, (when, self.sequence, task))
 
     def fire_timers(self) -> None:
         """Make the tasks ready whose time has come."""
         now = self.now()
         while self.timers:
-            when, _, task, turn = self.timers[0]
-            live = turn == task.turn and not task.done
+            when, number, task = self.timers[0]
+            live = number > task.woken and not task.done
             if live and when > now:
                 return
             heappop(self.timers)
@@ -572,15 +612,20 @@ class Scheduler:
 
     # --- life of a child --------------------------------------------------------------------------
 
-    def create(self, body: Callable[[int], Value], parent: Task | None = None) -> Task:
-        """A child, queued, of the current task or of ``parent``: it starts when the current one gives way."""
+    def create(
+        self, body: Callable[..., Value], parent: Task | None = None, item: Value = ALONE
+    ) -> Task:
+        """A child, queued, of the current task or of ``parent``: it starts when the current one gives way.
+
+        It runs ``body(1, item)``, or ``body(1)`` without an item.
+        """
         starter = self.current
         parent = parent or starter
         if parent.nesting >= MOST_NESTED:
             raise PlainFault(OVERFLOW)
         if self.meter is not None:
             self.meter.spend("tasks")
-        task = Task(body, parent)
+        task = Task(body, parent, item)
         task.variables = copy_context() if self.bridge is None else self.bridge.variables()
         if starter.context is not None:
             task.context = starter.context.branch()
@@ -616,11 +661,18 @@ class Scheduler:
 
             if self.hub is None:
                 self.hub = getcurrent()
-            worker = greenlet(lambda first: self.vm.enter_worker(lambda: self.work(first)), self.hub)
-        task.greenlet, worker.gr_context = worker, task.variables
-        worker.switch(task)
+            worker = greenlet(on_own_stack(self.work).send, self.hub)
+        self.begin(task, worker)
+        worker.switch(None)
 
-    def work(self, task: Task) -> None:
+    def begin(self, task: Task, worker: Any) -> None:
+        """Have ``worker`` run ``task`` next, in its context variables."""
+        self.current = task
+        task.greenlet, worker.gr_context = worker, task.variables
+        if self.may_interrupt or self.signal.pending:
+            self.refresh()
+
+    def work(self) -> None:
         """A pooled greenlet's life: one task after another.
 
         Its frame must refer neither to it nor to where it gives way to. The garbage collector doesn't see
@@ -628,18 +680,37 @@ class Scheduler:
         that it believes to be lost, while tracebacks may keep this frame.
         """
         while True:
+            task = self.current
             self.run_task(task)
+            if self.begins_next(task):
+                continue
             self.pool.append(task.greenlet)
             task.greenlet = None
-            task = (task.aborter or self.hub).switch()
+            (task.aborter if task.consumed and task.aborter else self.hub).switch()
+
+    def begins_next(self, task: Task) -> bool:
+        """Have the next ready task begin in the greenlet of ``task``, which has ended; False if none does."""
+        if self.fatal or self.signal.cancelled or (task.consumed and task.aborter):
+            return False
+        following = self.next_ready()
+        if following is None:
+            return False
+        if following.started:
+            # By way of the hub: the frame of a pooled greenlet would keep a greenlet that it switched to.
+            self.ready.appendleft(following)
+            return False
+        self.begin(following, task.greenlet)
+        task.greenlet = None
+        return True
 
     def run_task(self, task: Task) -> None:
         assert task.body
         try:
             # Set here and not in `start`: a signal may come between the two.
             task.started = True
-            LOOK.set(self.look)
-            task.result = task.body(1)
+            if LOOK.get() is not self.looker:
+                LOOK.set(self.looker)
+            task.result = task.body(1) if task.item is ALONE else task.body(1, task.item)
         except TaskAborted:
             task.consumed = True
         except FAILURES as error:
@@ -655,14 +726,15 @@ class Scheduler:
             self.meter.give_back("tasks")
         if task.children:
             self.abort_children(task)
-        if task.held and (task.error or task.consumed):
+        if (task.error is not None or task.consumed) and task.held:
             # Of a task that failed or was aborted nobody else can release them.
             for grant in tuple(task.held):
                 grant.release()
         if task.parent is self.detached and self.detached.children:
             del self.detached.children[task]
-        self.ready.extend(task.waiting)
-        if task.batch:
+        if task.waiting:
+            self.ready.extend(task.waiting)
+        if task.batch is not None:
             task.batch.on_end(task)
 
     def abort_children(self, task: Task) -> None:
@@ -697,7 +769,7 @@ class Scheduler:
         if not task.done:
             task.waiting += (self.current,)
         while not task.done:
-            self.suspend(("for", (task,)))
+            self.suspend(task)
 
     def release(self, task: Task) -> None:
         """The task's result is taken: its parent forgets it."""

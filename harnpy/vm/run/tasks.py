@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 
-from harnpy.faults import LOOK, look, paced
+from harnpy.faults import LOOK, look
 from harnpy.vm.errors import FAILURES, Interrupted, TypeFault
 from harnpy.vm.run.backtrace import describe
 from harnpy.vm.run.calls import err
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
         def display(self) -> str: ...
 
-    #: ``("for a message on", [channel])``
-    Wait = tuple[str, Sequence[Named]]
+    #: ``("for a message on", [channel])``; a thing alone is waited "for".
+    Wait = tuple[str, Sequence[Named]] | Named
 
     class TaskContext(Protocol):
         """The rules that a task works under. A task that it starts begins with a branch of it."""
@@ -62,8 +62,12 @@ if TYPE_CHECKING:
         def on_end(self, task: Task) -> None: ...
 
 
-class Task:
-    """One task. What few tasks ever have is a class attribute until then: tasks are made by the thousand.
+#: The item of a task whose body takes none.
+ALONE = object()
+
+
+class Task(TaskHandle):
+    """One task, which is its own handle. What few tasks ever have is a class attribute until then: tasks are made by the thousand.
 
     What all have is a slot: a dict of its own would make a task that waits to start twice as large.
     """
@@ -73,25 +77,30 @@ class Task:
         "__weakref__",
         "batch",
         "body",
+        "children",
         "consumed",
         "done",
-        "index",
+        "error",
+        "greenlet",
+        "handles",
+        "item",
         "nesting",
+        "output",
         "parent",
+        "result",
         "started",
         "variables",
+        "wait",
+        "waiting",
+        "woken",
     )
 
-    result: Value = None
-    error: BaseException | None = None
     cancel_requested = False
     #: Whether it, or a task of it, was made to give way in the middle of a computation.
     computes = False
-    greenlet: Any = None
     #: How many callbacks of builtins it is inside of.
     callbacks = 0
-    #: How many tasks and how many batches it has started.
-    handles = 0
+    #: How many batches it has started.
     groups = 0
     #: What started it, unless a batch did.
     kind = "spawn"
@@ -105,18 +114,8 @@ class Task:
     open_spans: tuple[dict[str, Value], ...] = ()
     #: What it waits for that must come from outside the program, and what to do when it cannot come.
     outside: tuple[str, str] | None = None
-    #: What its last wait was for: how to say it, and the things it names.
-    wait: Wait | None = None
     #: The greenlet to go back to when the task was aborted from there.
     aborter: Any = None
-    #: Counts resumptions, so that timers of an earlier wait are recognised as stale.
-    turn = 0
-    #: What it printed and its parent has not taken yet; the root prints at once.
-    output = ""
-    #: The tasks that wait for it to end.
-    waiting: tuple[Task, ...] = ()
-    #: Its unawaited children, as the keys.
-    children: dict[Task, None] | None = None
     #: When its `deadline` blocks end, innermost last, and what it may do after the outermost that has passed.
     deadlines: tuple[float, ...] = ()
     overtime: Overtime | None = None
@@ -126,17 +125,35 @@ class Task:
     #: The permits that it has acquired and not released, as the keys.
     held: dict[Grant, None] | None = None
 
-    def __init__(self, body: Callable[[int], Value] | None, parent: Task | None) -> None:
+    def __init__(self, body: Callable[..., Value] | None, parent: Task | None, item: Value = ALONE) -> None:
         self.body = body
         self.parent = parent
-        self.nesting: int = parent.nesting + 1 if parent else 0
-        #: The context variables that it runs in: a copy of its starter's. The root has its caller's.
-        self.variables: Context | None = None
-        #: What runs it together with others and is notified of its end.
-        self.batch: Group | None = None
+        #: What `body` is called with, `ALONE` for nothing.
+        self.item = item
+        self.nesting: int = parent.nesting + 1 if parent is not None else 0
         #: Its number among the tasks that its parent spawned (from 1), or in its batch (from 0).
         self.index = 0
+        #: How many tasks it has spawned.
+        self.handles = 0
+        #: What runs it together with others and is notified of its end.
+        self.batch: Group | None = None
+        #: The context variables that it runs in: a copy of its starter's. The root has its caller's.
+        self.variables: Context | None = None
         self.started = self.done = self.consumed = False
+        #: What it runs in, from its start to its end.
+        self.greenlet: Any = None
+        #: What its last wait was for.
+        self.wait: Wait | None = None
+        #: The last timer that was set before it went on: that one and those before it are stale.
+        self.woken = 0
+        #: Its unawaited children, as the keys.
+        self.children: dict[Task, None] | None = None
+        #: The tasks that wait for it to end.
+        self.waiting: tuple[Task, ...] = ()
+        #: What it printed and its parent has not taken yet; the root prints at once.
+        self.output = ""
+        self.result: Value = None
+        self.error: BaseException | None = None
 
     def id(self) -> str:
         """Its place in the tree of tasks, as text (05 §12)."""
@@ -171,14 +188,6 @@ class Task:
     def is_limited(self) -> bool:
         """Return True if its wait ends by itself: at a deadline, or since it was asked to end."""
         return bool(self.deadlines) or self.cancel_requested
-
-    def display(self) -> str:
-        """Return how messages name it."""
-        return self.id()
-
-    def handle_id(self) -> str:
-        """Return how its handle shows."""
-        return f"vm_task_{self.index}"
 
     def error_text(self) -> str:
         """The failed task's error as text, with the line it failed at."""
@@ -367,16 +376,15 @@ def _place(task: Task, token: float) -> int:
 # `spawn` and `await`, and tasks that are never awaited. Spec: 05 §2.
 
 
-def spawn(tasks: Scheduler, body: Callable[[int], Value]) -> TaskHandle:
+def spawn(tasks: Scheduler, body: Callable[[int], Value]) -> Task:
     """Start a child of the current task."""
     if tasks.vm.spans is not None:
         from harnpy.vm.run.spans import recorded_task
 
         body = recorded_task(tasks.vm, body)
-    tasks.current.handles += 1
-    task = tasks.create(body)
-    task.index = tasks.current.handles
-    return TaskHandle(task.handle_id(), task)
+    task, current = tasks.create(body), tasks.current
+    task.index = current.handles = current.handles + 1
+    return task
 
 
 def start_beside(tasks: Scheduler, body: Callable[[int], Value], kind: str) -> Task:
@@ -389,22 +397,24 @@ def start_beside(tasks: Scheduler, body: Callable[[int], Value], kind: str) -> T
 
 def own_task(tasks: Scheduler, handle: Value) -> Task | None:
     """The task of a handle that the current task made and has not consumed."""
-    task: Task | None = handle.task if type(handle) is TaskHandle else None
-    return task if task and task.parent is tasks.current and not task.consumed else None
+    is_own = type(handle) is Task and handle.parent is tasks.current and not handle.consumed
+    return handle if is_own else None
 
 
 def await_task(tasks: Scheduler, handle: Value = None) -> Value:
     """The result of a task, waited for. Raises the error that it ended with."""
-    if type(handle) is not TaskHandle:
+    if type(handle) is not Task:
         return handle
     task = own_task(tasks, handle)
     if task is None:
         return None
-    tasks.join(task)
+    if not task.done:
+        tasks.join(task)
     tasks.release(task)
-    if task.error:
+    if task.error is not None:
         raise task.error
-    tasks.take_output(task)
+    if task.output:
+        tasks.take_output(task)
     return task.result
 
 
@@ -428,7 +438,7 @@ def cancel_task(tasks: Scheduler, handle: Value = None) -> None:
 
 def cancel_gracefully(tasks: Scheduler, handle: Value = None, timeout: Value = _CANCEL_MS) -> Value:
     """Ask a task to end, wait for it, abort it when it doesn't."""
-    if type(handle) is not TaskHandle:
+    if type(handle) is not Task:
         return None
     task = own_task(tasks, handle)
     if task is None:
@@ -467,19 +477,21 @@ def parallel(
     """The forms of 05 §3; ``body(depth, item)`` or, when it takes none, ``body(depth)``."""
     if cap is not None and type(cap) is not int:
         raise TypeFault(f"parallel max_concurrent must be an int; got {type_name(cap)}")
+    items: Sequence[Value]
     if kind == "count":
         count = source if type(source) is int else 0
         tasks.vm.sizes.check_items(count)
-        items: list[Value] = list(range(count))
+        items = range(count)
     elif type(source) is not list:
         return None
     else:
         items = source
-    calls = [applied(body, x) if takes else body for x in paced(items)]
-    limit = cap if cap and cap > 0 else len(calls)
+    if not takes:
+        items = [ALONE] * len(items)
+    limit = cap if cap and cap > 0 else len(items)
     if tasks.vm.spans is not None and tasks.vm.spans.on:
-        return _recorded(tasks, tasks.vm.spans, kind, calls, limit)
-    return _outcome(Batch(tasks, _NAMES[kind], calls, limit), kind)
+        return _recorded(tasks, tasks.vm.spans, kind, body, items, limit)
+    return _outcome(Batch(tasks, _NAMES[kind], body, items, limit), kind)
 
 
 def _outcome(batch: Batch, kind: str) -> Value:
@@ -489,7 +501,7 @@ def _outcome(batch: Batch, kind: str) -> Value:
 
 
 def _recorded(
-    tasks: Scheduler, spans: Spans, kind: str, calls: list[Callable[[int], Value]], limit: int
+    tasks: Scheduler, spans: Spans, kind: str, body: Callable[..., Value], items: Sequence[Value], limit: int
 ) -> Value:
     """The same in a span, which is that of a stream until nobody draws from it any more (04 §25)."""
     from harnpy.vm.run.spans import inside, until_drawn
@@ -497,18 +509,12 @@ def _recorded(
     span = spans.begin("parallel", _NAMES[kind])
     if kind != "stream":
         try:
-            return _outcome(Batch(tasks, _NAMES[kind], calls, limit), kind)
+            return _outcome(Batch(tasks, _NAMES[kind], body, items, limit), kind)
         finally:
-            spans.end(span, tasks=len(calls))
+            spans.end(span, tasks=len(items))
     spans.leave(span)
-    within = [inside(spans, span, call) for call in calls]
-    items = Batch(tasks, _NAMES[kind], within, limit).completions()
-    return tasks.vm.calls.generator(Stream, until_drawn(spans, span, items, tasks=len(calls)))
-
-
-def applied(body: Callable[..., Value], item: Value) -> Callable[[int], Value]:
-    """``body`` for one item."""
-    return lambda depth: body(depth, item)
+    results = Batch(tasks, _NAMES[kind], inside(spans, span, body), items, limit).completions()
+    return tasks.vm.calls.generator(Stream, until_drawn(spans, span, results, tasks=len(items)))
 
 
 #: What it costs to start a task, in items.
@@ -516,19 +522,20 @@ _START = 8
 
 
 class Batch:
-    """Calls that run at the same time, at most ``limit`` of them, started in order.
+    """Calls of ``body``, one for each item, that run at the same time: at most ``limit``, started in order.
 
     Iterating returns the tasks as they end. A task that ended keeps its slot until it is asked for.
     """
 
     def __init__(
-        self, scheduler: Scheduler, name: str, calls: Sequence[Callable[[int], Value]], limit: int
+        self, scheduler: Scheduler, name: str, body: Callable[..., Value], items: Sequence[Value], limit: int
     ) -> None:
         self.scheduler = scheduler
         self.name = name
         scheduler.current.groups += 1
         self.number = scheduler.current.groups
-        self._calls = calls
+        self._body = body
+        self._items = items
         self._limit = limit
         self._started = 0
         self._running: dict[Task, None] = {}
@@ -540,9 +547,9 @@ class Batch:
         return f"the tasks of `{self.name}`"
 
     def __iter__(self) -> Iterator[Task]:
-        while self._started < len(self._calls) or self._running:
+        while self._started < len(self._items) or self._running:
             try:
-                while self._started < len(self._calls) and len(self._running) < self._limit:
+                while self._started < len(self._items) and len(self._running) < self._limit:
                     self._start_next()
                 while not self._ended:
                     self._wait()
@@ -556,11 +563,11 @@ class Batch:
 
     def _wait(self) -> None:
         self._reader = self.scheduler.current
-        self.scheduler.suspend(("for", (self,)))
+        self.scheduler.suspend(self)
 
     def _start_next(self) -> None:
         look(_START)
-        task = self.scheduler.create(self._calls[self._started])
+        task = self.scheduler.create(self._body, item=self._items[self._started])
         task.index, task.batch = self._started, self
         if self.scheduler.current.cancel_requested:
             self.scheduler.request_cancel(task)
