@@ -80,9 +80,7 @@ ROWS = [
 
 
 def give_way(vm: Vm) -> None:
-    tasks = vm.tasks
-    tasks.resume(tasks.current)
-    tasks.suspend()
+    vm.tasks.give_way()
 
 
 def parked_bytes(count: int) -> float:

@@ -145,13 +145,14 @@ class _Bell:
     def wait(self, outside: tuple[str, str] | None = None, seconds: float | None = None) -> None:
         tasks, task = self._tasks, self._tasks.current
         self._waiting[task] = None
-        if seconds is not None:
-            tasks.wake_at(task, tasks.vm.world.clock.monotonic() + seconds)
+        until = None if seconds is None else tasks.vm.world.clock.monotonic() + seconds
         try:
-            if outside is None:
+            if outside is not None:
+                tasks.wait_outside(*outside, until)
+            elif until is None:
                 tasks.suspend()
             else:
-                tasks.wait_outside(*outside)
+                tasks.suspend_until(until)
         finally:
             self._waiting.pop(task, None)
 

@@ -28,19 +28,22 @@ from harnpy.vm.errors import (
 )
 from harnpy.vm.run.backtrace import Walking, calling, place_of, unit_of
 from harnpy.vm.run.calls import TaskAborted
-from harnpy.vm.run.tasks import ALONE, CANCELLED, Overtime, Task, end_of_wait, interrupt, is_over, time_left
+from harnpy.vm.run.tasks import CANCELLED, Overtime, Task, end_of_wait, interrupt, is_over, time_left
 from harnpy.world.clock import RealClock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
     from contextvars import Context
     from types import FrameType
     from typing import Any, Protocol
 
     from harnpy.vm.run.aio import Turns
     from harnpy.vm.run.tasks import Named, Wait
+
+    #: When, a number that orders timers of one time, and the task to wake; None once it is forgotten.
+    Timer = list[Any]
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
@@ -50,7 +53,7 @@ if TYPE_CHECKING:
         def wait_for(self, awaitable: Awaitable[Any]) -> Any: ...
         def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]: ...
         def waiting(self) -> Task | None: ...
-        def variables(self) -> Context: ...
+        def adapt(self, variables: Context) -> None: ...
         def wake(self) -> None: ...
         def rouse(self) -> None: ...
         def is_quiet(self) -> bool: ...
@@ -164,6 +167,12 @@ def places_in_program(frame: FrameType | None) -> Iterator[tuple[str, bool]]:
 MOST_NESTED = 512
 
 
+def forget(timers: Iterable[Timer]) -> None:
+    """Have timers wake nobody: the wait that they limited is over."""
+    for timer in timers:
+        timer[2] = None
+
+
 def is_leaving() -> bool:
     """Return True if the code that runs now was called to clean up after what is being left."""
     error = sys.exc_info()[1]
@@ -200,23 +209,61 @@ class Closers:
 class Scheduler:
     """Runs the tasks of one Vm. ``open_bridge`` makes a bridge to asyncio for the first coroutine."""
 
+    # Slots: Python reads more than thirty attributes of a dict by a slower way. It has a dict for the debugger,
+    # which puts functions of its own before some methods.
+    __slots__ = (
+        "__dict__",
+        "abroad",
+        "bell",
+        "bridge",
+        "chores",
+        "current",
+        "detached",
+        "fatal",
+        "grace",
+        "hub",
+        "idle",
+        "limited",
+        "looker",
+        "may_interrupt",
+        "meter",
+        "now",
+        "open_bridge",
+        "pool",
+        "ready",
+        "root",
+        "root_is_next",
+        "sequence",
+        "serves_calls",
+        "shuffled",
+        "signal",
+        "thread",
+        "timers",
+        "turns",
+        "unseen",
+        "vm",
+        "worker",
+    )
+
     def __init__(self, vm: Vm, open_bridge: Callable[[Scheduler, Awaitable[Any]], Bridge]) -> None:
         self.vm = vm
         self.signal = vm.signal
         self.meter = vm.meter
-        self.limited = self.signal.watched = self.meter is not None and self.meter.polls
+        self.limited = self.signal.watched = self.signal.alert = self.meter is not None and self.meter.polls
         self.turns: Turns | None = None
         """Those of the asyncio loop that the run is inside of."""
         self.root = Task(None, None)
+        self.root.started = True
         self.detached = Task(None, None)
         """The parent of the tasks that outlive the one that started them. It never runs."""
         self.current = self.root
+        self.worker = self.run_tasks
         self.looker = self.look
-        """The one bound method: what a task finds in its context already, unless a coroutine started it."""
+        """One bound method for all: a task finds it in its context already, unless a coroutine started it."""
         seed = seed_of(vm.unguarded.environment.get(VARIABLE))
         self.shuffled = None if seed is None else Shuffled(seed)
         self.ready: deque[Task] = deque() if self.shuffled is None else self.shuffled
-        self.timers: list[tuple[float, int, Task]] = []
+        self.timers: list[Timer] = []
         self.sequence = 0
         self.unseen = 0
         """The items that a builtin has worked on since it looked at the time."""
@@ -267,33 +314,56 @@ class Scheduler:
         """
         task = self.current
         task.wait = wait
-        if self.may_interrupt or self.signal.pending:
-            self.limit_wait(task)
+        limits = self.limit_wait(task) if self.signal.alert else None
         try:
-            if task is self.root:
-                self.run_others()
+            if self.timers:
+                self.fire_timers()
+            following = self.ready.popleft() if self.ready else None
+            if following is None:
+                self.pass_on(task, following)
+            elif following.greenlet is not None:
+                following.greenlet.switch()
+            elif self.pool and not following.started:
+                self.start(following, self.pool.pop())
             else:
-                self.pass_on(task)
+                self.pass_on(task, following)
+            if task is self.root and not self.root_is_next:
+                self.run_others()
         finally:
-            self.current = task
-            task.woken = self.sequence
-            self.unseen = 0  # a durable run counts from where a task goes on
-        if self.may_interrupt or self.signal.pending:
-            self.refresh()
+            self.current, self.root_is_next = task, False
+            if limits:
+                forget(limits)
+        if self.signal.alert:
             self.end_wait(task)
 
-    def limit_wait(self, task: Task) -> None:
-        """Have the wait that ``task`` begins end when something is due in it; leave a cancelled run."""
+    def suspend_until(self, when: float, wait: Wait | None = None) -> None:
+        """`suspend`, and go on at the time ``when`` at the latest."""
+        timer = self.wake_at(self.current, when)
+        try:
+            self.suspend(wait)
+        finally:
+            forget((timer,))
+
+    def give_way(self) -> None:
+        """Let the tasks go on that are ready."""
+        self.ready.append(self.current)
+        self.suspend()
+
+    def limit_wait(self, task: Task) -> list[Timer]:
+        """Leave a cancelled run; else have ``task`` go on when something is due in it."""
         if self.signal.cancelled:
             self.leave(0)
+        limits = []
         until = end_of_wait(task)
         if until is not None:
-            self.wake_at(task, until)
+            limits.append(self.wake_at(task, until))
         if self.limited and self.ends_at != inf:
-            self.wake_at(task, self.ends_at)
+            limits.append(self.wake_at(task, self.ends_at))
+        return limits
 
     def end_wait(self, task: Task) -> None:
         """Raise what became due in ``task`` while it waited."""
+        self.refresh()
         if not self.signal.pending:
             return
         if self.signal.cancelled:
@@ -319,11 +389,29 @@ class Scheduler:
             self.ready.extend((*sorted(others, key=lambda each: each.branch().computes), task, *own))
             self.suspend()
 
+    def pass_on(self, task: Task, following: Task | None) -> None:
+        """Switch from ``task`` to the next that can go on: ``following``, or one behind it in the queue."""
+        while following is not None and following is not task:
+            if following is self.root:
+                self.root_is_next = True
+                break
+            if following.greenlet is not None:
+                following.greenlet.switch()
+                return
+            if not following.started:
+                # A greenlet's stack lies where it was made: if one made another, they would pile up.
+                self.ready.appendleft(following)
+                break
+            following = self.ready.popleft() if self.ready else None
+        if following is task:
+            self.root_is_next = task is self.root
+        elif task is not self.root:
+            self.hub.switch()
+
     def run_others(self) -> None:
         """As the root: run whatever is ready until it is the root's turn."""
-        self.root_is_next = False
         while not self.root_is_next:
-            if self.fatal:
+            if self.fatal is not None:
                 error, self.fatal = self.fatal, None
                 raise error
             if self.signal.cancelled:
@@ -336,41 +424,10 @@ class Scheduler:
             task = self.ready.popleft()
             if task is self.root:
                 return
-            if task.done:
-                continue
-            if task.started:
+            if task.greenlet is not None:
                 task.greenlet.switch()
-            else:
-                self.start(task)
-
-    def next_ready(self) -> Task | None:
-        """Take the first ready task from the queue; None when the root has to decide what comes next."""
-        if self.timers:
-            self.fire_timers()
-        while self.ready:
-            task = self.ready.popleft()
-            if task is self.root:
-                self.root_is_next = True
-                return None
-            if not task.done:
-                return task
-        return None
-
-    def pass_on(self, task: Task) -> None:
-        """As a child: switch to the next ready task straight away, or to the root."""
-        following = self.next_ready()
-        if following is task:
-            return
-        if following is None:
-            self.hub.switch()
-        elif following.started:
-            following.greenlet.switch()
-        elif self.pool:
-            self.start(following)
-        else:
-            # A greenlet's stack lies where it was made: if one made another, they would pile up.
-            self.ready.appendleft(following)
-            self.hub.switch()
+            elif not task.started:
+                self.start(task, self.pool.pop() if self.pool else self.new_worker())
 
     def rest(self) -> None:
         """Nothing is ready: wait for the first timer, or for a result from asyncio.
@@ -385,10 +442,10 @@ class Scheduler:
         now = self.now()
         self.idle(max(self.timers[0][0] - now, 0) if self.timers else None)
 
-    def is_awaited(self, timer: tuple[float, int, Task]) -> bool:
+    def is_awaited(self, timer: Timer) -> bool:
         """Return True if a task is going to act at that time, rather than stop waiting for the outside."""
-        when, number, task = timer
-        lives = number > task.woken and not task.done and when != self.ends_at
+        when, _, task = timer
+        lives = task is not None and not task.done and when != self.ends_at
         return lives and (task.outside is None or task.is_limited())
 
     def refuse_to_wait_in_vain(self) -> None:
@@ -413,8 +470,9 @@ class Scheduler:
         self.current.outside = what, remedy
         try:
             if until is not None:
-                self.wake_at(self.current, until)
-            self.suspend()
+                self.suspend_until(until)
+            else:
+                self.suspend()
         finally:
             self.current.outside = None
 
@@ -454,16 +512,19 @@ class Scheduler:
         if bridge is not None:
             bridge.rouse()
 
-    def wake_at(self, task: Task, when: float) -> None:
+    def wake_at(self, task: Task, when: float) -> Timer:
+        """Make ``task`` ready at a time, unless the timer is forgotten before."""
         self.sequence += 1
-        heappush(self.timers, (when, self.sequence, task))
+        timer = [when, self.sequence, task]
+        heappush(self.timers, timer)
+        return timer
 
     def fire_timers(self) -> None:
         """Make the tasks ready whose time has come."""
         now = self.now()
         while self.timers:
-            when, number, task = self.timers[0]
-            live = number > task.woken and not task.done
+            when, _, task = self.timers[0]
+            live = task is not None and not task.done
             if live and when > now:
                 return
             heappop(self.timers)
@@ -480,8 +541,7 @@ class Scheduler:
         while self.now() < until:
             if self.current.cancel_requested:
                 raise Interrupted(CANCELLED)
-            self.wake_at(self.current, until)
-            self.suspend()
+            self.suspend_until(until)
 
     def await_coroutine(self, awaitable: Awaitable[Value]) -> Value:
         """The result of a coroutine; other tasks run meanwhile."""
@@ -514,8 +574,9 @@ class Scheduler:
         while task and not task.is_limited():
             task = task.parent
         self.signal.pending = self.signal.watched or task is not None
+        self.signal.alert = self.signal.watched or self.may_interrupt
         if self.signal.cancelled:  # asked for only now: another thread sets it first, and then what it undoes
-            self.signal.pending = True
+            self.signal.pending = self.signal.alert = True
         self.unseen = 0  # a durable run counts from where a task goes on
 
     def poll(self) -> None:
@@ -587,7 +648,7 @@ class Scheduler:
     def request_cancel(self, task: Task) -> None:
         """Ask a task, and the parts of a `parallel` it waits for, to end."""
         task.cancel_requested, task.patience = True, Overtime(self.now())
-        self.may_interrupt = True
+        self.may_interrupt = self.signal.alert = True
         if task is self.current:
             self.refresh()
         if task.started and not task.done:
@@ -612,34 +673,32 @@ class Scheduler:
 
     # --- life of a child --------------------------------------------------------------------------
 
-    def create(
-        self, body: Callable[..., Value], parent: Task | None = None, item: Value = ALONE
-    ) -> Task:
-        """A child, queued, of the current task or of ``parent``: it starts when the current one gives way.
-
-        It runs ``body(1, item)``, or ``body(1)`` without an item.
-        """
+    def create(self, body: Callable[[int], Value], parent: Task | None = None) -> Task:
+        """A child, queued, of the current task or of ``parent``: it starts when the current one gives way."""
         starter = self.current
-        parent = parent or starter
+        if parent is None:
+            parent = starter
         if parent.nesting >= MOST_NESTED:
             raise PlainFault(OVERFLOW)
         if self.meter is not None:
             self.meter.spend("tasks")
-        task = Task(body, parent, item)
-        task.variables = copy_context() if self.bridge is None else self.bridge.variables()
-        if starter.context is not None:
-            task.context = starter.context.branch()
-        if starter.runtime_context:
-            task.runtime_context = starter.runtime_context
-        if starter.open_spans:
-            task.open_spans = starter.open_spans
-        if starter.span is not None:
-            task.span = starter.span
+        task = Task(body, parent, parent.nesting + 1)
+        task.variables = copy_context()
+        if self.bridge is not None or LOOK.get() is not self.looker:
+            self.adapt(task.variables)
+        if starter.inherited is not None:
+            task.inherit(starter)
         if parent.children is None:
             parent.children = {}
         parent.children[task] = None
         self.ready.append(task)
         return task
+
+    def adapt(self, variables: Context) -> None:
+        """Make a copy of the context variables of whatever starts a task those of the task."""
+        if self.bridge is not None:
+            self.bridge.adapt(variables)
+        variables.run(LOOK.set, self.looker)
 
     def detach(self, body: Callable[[int], Value]) -> None:
         """Run ``body`` as a task that is never awaited; it ends with the program at the latest."""
@@ -652,27 +711,22 @@ class Scheduler:
 
         task = self.create(run, self.root)
 
-    def start(self, task: Task) -> None:
-        """Run ``task`` in a pooled greenlet until it first gives way."""
-        if self.pool:
-            worker = self.pool.pop()
-        else:
-            from greenlet import getcurrent, greenlet
+    def new_worker(self) -> Any:
+        """A greenlet for the pool, of which the hub is the parent. Only the hub makes one."""
+        from greenlet import getcurrent, greenlet
 
-            if self.hub is None:
-                self.hub = getcurrent()
-            worker = greenlet(on_own_stack(self.work).send, self.hub)
-        self.begin(task, worker)
+        if self.hub is None:
+            self.hub = getcurrent()
+        return greenlet(on_own_stack(self.worker).send, self.hub)
+
+    def start(self, task: Task, worker: Any) -> None:
+        """Run ``task`` in ``worker``, a greenlet of the pool, until it first gives way."""
+        task.greenlet, worker.gr_context, self.current = worker, task.variables, task
+        if self.may_interrupt:
+            self.refresh()
         worker.switch(None)
 
-    def begin(self, task: Task, worker: Any) -> None:
-        """Have ``worker`` run ``task`` next, in its context variables."""
-        self.current = task
-        task.greenlet, worker.gr_context = worker, task.variables
-        if self.may_interrupt or self.signal.pending:
-            self.refresh()
-
-    def work(self) -> None:
+    def run_tasks(self) -> None:
         """A pooled greenlet's life: one task after another.
 
         Its frame must refer neither to it nor to where it gives way to. The garbage collector doesn't see
@@ -681,44 +735,40 @@ class Scheduler:
         """
         while True:
             task = self.current
-            self.run_task(task)
-            if self.begins_next(task):
+            try:
+                # Set here and not in `start`: a signal may come between the two.
+                task.started = True
+                body = task.body
+                task.result = body(1)
+            except TaskAborted:
+                task.consumed, task.result = True, None
+            except FAILURES as error:
+                task.error = error
+            except BaseException as error:
+                # `exit`, Ctrl-C, a failure that is not the program's: the whole run is over.
+                self.fatal = error
+            self.finish(task)
+            if self.ready and self.begins_next(task):
                 continue
             self.pool.append(task.greenlet)
             task.greenlet = None
             (task.aborter if task.consumed and task.aborter else self.hub).switch()
 
     def begins_next(self, task: Task) -> bool:
-        """Have the next ready task begin in the greenlet of ``task``, which has ended; False if none does."""
-        if self.fatal or self.signal.cancelled or (task.consumed and task.aborter):
+        """Have the next task in the queue begin in the greenlet of ``task``, which has ended, if it may."""
+        if self.timers or self.fatal is not None or self.signal.alert or task.consumed:
             return False
-        following = self.next_ready()
-        if following is None:
+        following = self.ready.popleft()
+        if following is self.root:
+            self.root_is_next = True
             return False
         if following.started:
             # By way of the hub: the frame of a pooled greenlet would keep a greenlet that it switched to.
             self.ready.appendleft(following)
             return False
-        self.begin(following, task.greenlet)
-        task.greenlet = None
+        following.greenlet, task.greenlet = task.greenlet, None
+        following.greenlet.gr_context, self.current = following.variables, following
         return True
-
-    def run_task(self, task: Task) -> None:
-        assert task.body
-        try:
-            # Set here and not in `start`: a signal may come between the two.
-            task.started = True
-            if LOOK.get() is not self.looker:
-                LOOK.set(self.looker)
-            task.result = task.body(1) if task.item is ALONE else task.body(1, task.item)
-        except TaskAborted:
-            task.consumed = True
-        except FAILURES as error:
-            task.error = error
-        except BaseException as error:
-            # `exit`, Ctrl-C, a failure that is not the program's: the whole run is over.
-            self.fatal = error
-        self.finish(task)
 
     def finish(self, task: Task) -> None:
         task.done, task.body = True, None
@@ -726,12 +776,10 @@ class Scheduler:
             self.meter.give_back("tasks")
         if task.children:
             self.abort_children(task)
-        if (task.error is not None or task.consumed) and task.held:
+        if task.held and (task.consumed or task.error is not None):
             # Of a task that failed or was aborted nobody else can release them.
             for grant in tuple(task.held):
                 grant.release()
-        if task.parent is self.detached and self.detached.children:
-            del self.detached.children[task]
         if task.waiting:
             self.ready.extend(task.waiting)
         if task.batch is not None:
@@ -748,6 +796,7 @@ class Scheduler:
             return
         task.consumed = True
         if not task.started:
+            task.started = True
             self.finish(task)
             return
         from greenlet import getcurrent
@@ -763,13 +812,6 @@ class Scheduler:
             task.aborter = None
         self.current = current
         self.refresh()
-
-    def join(self, task: Task) -> None:
-        """Suspend the current task until ``task`` is done."""
-        if not task.done:
-            task.waiting += (self.current,)
-        while not task.done:
-            self.suspend(task)
 
     def release(self, task: Task) -> None:
         """The task's result is taken: its parent forgets it."""

@@ -371,8 +371,7 @@ class Supervisor:
                 child.task.waiting += (tasks.current,)
                 child.ask_to_end("shutdown")
         while self._left() and tasks.now() < until:
-            tasks.wake_at(tasks.current, until)
-            tasks.suspend()
+            tasks.suspend_until(until)
         left = self._left()
         for task in left:
             tasks.abort(task)

@@ -58,12 +58,25 @@ if TYPE_CHECKING:
         name: str
 
         def id_of(self, task: Task) -> str: ...
-        def group_id(self, task: Task) -> str: ...
+        def group_id(self, task: Task) -> str | None: ...
         def on_end(self, task: Task) -> None: ...
 
 
-#: The item of a task whose body takes none.
-ALONE = object()
+class Inherited:
+    """An attribute of a task that it hands on to the tasks that it starts."""
+
+    def __init__(self, default: Any) -> None:
+        self._default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, task: Task, owner: type) -> Any:
+        inherited = task.inherited
+        return self._default if inherited is None else inherited.get(self._name, self._default)
+
+    def __set__(self, task: Task, value: Any) -> None:
+        task.inherited = {**(task.inherited or {}), self._name: value}
 
 
 class Task(TaskHandle):
@@ -83,7 +96,7 @@ class Task(TaskHandle):
         "error",
         "greenlet",
         "handles",
-        "item",
+        "inherited",
         "nesting",
         "output",
         "parent",
@@ -92,7 +105,6 @@ class Task(TaskHandle):
         "variables",
         "wait",
         "waiting",
-        "woken",
     )
 
     cancel_requested = False
@@ -102,16 +114,20 @@ class Task(TaskHandle):
     callbacks = 0
     #: How many batches it has started.
     groups = 0
-    #: What started it, unless a batch did.
-    kind = "spawn"
-    #: What it works under; None until something is.
-    context: TaskContext | None = None
-    #: What it carries for its program; replaced, never changed, as children share it.
-    runtime_context: dict[str, Value] = {}  # noqa: RUF012
-    #: The span that it is in, while spans are recorded; its children begin in it.
-    span: Span | None = None
-    #: The spans that its program has opened by itself, outermost first; replaced, never changed.
-    open_spans: tuple[dict[str, Value], ...] = ()
+    if TYPE_CHECKING:
+        context: TaskContext | None
+        runtime_context: dict[str, Value]
+        span: Span | None
+        open_spans: tuple[dict[str, Value], ...]
+    else:
+        #: What it works under; None until something is.
+        context = Inherited(None)
+        #: What it carries for its program; replaced, never changed, as children share it.
+        runtime_context = Inherited({})
+        #: The span that it is in, while spans are recorded; its children begin in it.
+        span = Inherited(None)
+        #: The spans that its program has opened by itself, outermost first; replaced, never changed.
+        open_spans = Inherited(())
     #: What it waits for that must come from outside the program, and what to do when it cannot come.
     outside: tuple[str, str] | None = None
     #: The greenlet to go back to when the task was aborted from there.
@@ -125,35 +141,42 @@ class Task(TaskHandle):
     #: The permits that it has acquired and not released, as the keys.
     held: dict[Grant, None] | None = None
 
-    def __init__(self, body: Callable[..., Value] | None, parent: Task | None, item: Value = ALONE) -> None:
-        self.body = body
+    #: What its body returned, once it has.
+    result: Value
+    #: What its last wait was for, once it has waited.
+    wait: Wait | None
+
+    def __init__(
+        self, body: Callable[[int], Value] | None, parent: Task | None, nesting: int = 0
+    ) -> None:
+        self.body: Any = body
         self.parent = parent
-        #: What `body` is called with, `ALONE` for nothing.
-        self.item = item
-        self.nesting: int = parent.nesting + 1 if parent is not None else 0
-        #: Its number among the tasks that its parent spawned (from 1), or in its batch (from 0).
-        self.index = 0
-        #: How many tasks it has spawned.
-        self.handles = 0
-        #: What runs it together with others and is notified of its end.
-        self.batch: Group | None = None
-        #: The context variables that it runs in: a copy of its starter's. The root has its caller's.
-        self.variables: Context | None = None
+        self.nesting = nesting
+        #: Its number among the tasks that its parent spawned (from 1), or in its batch (from 0); and how many
+        #: it has spawned.
+        self.index = self.handles = 0
         self.started = self.done = self.consumed = False
         #: What it runs in, from its start to its end.
         self.greenlet: Any = None
-        #: What its last wait was for.
-        self.wait: Wait | None = None
-        #: The last timer that was set before it went on: that one and those before it are stale.
-        self.woken = 0
+        #: The context variables that it runs in: a copy of its starter's. The root has its caller's.
+        self.variables: Context | None = None
+        #: What runs it together with others and is notified of its end.
+        self.batch: Group | None = None
+        #: The attributes of `Inherited` that it has; replaced, never changed, as children share it.
+        self.inherited: dict[str, Any] | None = None
         #: Its unawaited children, as the keys.
         self.children: dict[Task, None] | None = None
+        self.error: BaseException | None = None
         #: The tasks that wait for it to end.
         self.waiting: tuple[Task, ...] = ()
         #: What it printed and its parent has not taken yet; the root prints at once.
         self.output = ""
-        self.result: Value = None
-        self.error: BaseException | None = None
+
+    def inherit(self, starter: Task) -> None:
+        """Begin with what ``starter`` hands on."""
+        self.inherited = starter.inherited
+        if self.context is not None:
+            self.context = self.context.branch()
 
     def id(self) -> str:
         """Its place in the tree of tasks, as text (05 §12)."""
@@ -161,7 +184,7 @@ class Task(TaskHandle):
             return "task_root"
         if self.batch is not None:
             return self.batch.id_of(self)
-        return f"{self.parent.id()}:{self.kind}:{self.index}"
+        return f"{self.parent.id()}:spawn:{self.index}"
 
     def group_id(self) -> str | None:
         return None if self.batch is None else self.batch.group_id(self)
@@ -170,7 +193,7 @@ class Task(TaskHandle):
         """Return what started it."""
         if self.batch:
             return self.batch.name
-        return self.kind if self.parent else "root"
+        return "spawn" if self.parent else "root"
 
     def family(self) -> Iterator[Task]:
         """The task, its unawaited children, theirs, …"""
@@ -334,9 +357,9 @@ def deadline_begin(tasks: Scheduler, limit: Value) -> float:
     ms = limit.ms if type(limit) is Duration else milliseconds(limit, _DEADLINE_MS)
     when = tasks.now() + max(ms, 0) / 1000
     tasks.current.deadlines += (when,)
-    tasks.may_interrupt = tasks.signal.pending = True
+    tasks.may_interrupt = tasks.signal.alert = tasks.signal.pending = True
     tasks.unseen = 0
-    LOOK.set(tasks.look)
+    LOOK.set(tasks.looker)
     return when
 
 
@@ -391,8 +414,27 @@ def start_beside(tasks: Scheduler, body: Callable[[int], Value], kind: str) -> T
     """Start a task that belongs to the run: it goes on when the current one ends, and is never awaited."""
     tasks.detached.handles += 1
     task = tasks.create(body, tasks.detached)
-    task.index, task.kind = tasks.detached.handles, kind
+    task.index, task.batch = tasks.detached.handles, Beside(kind)
     return task
+
+
+class Beside:
+    """What a task that belongs to the run is in, alone."""
+
+    def __init__(self, kind: str) -> None:
+        self.name = kind
+
+    def id_of(self, task: Task) -> str:
+        assert task.parent
+        return f"{task.parent.id()}:{self.name}:{task.index}"
+
+    def group_id(self, task: Task) -> None:
+        return None
+
+    def on_end(self, task: Task) -> None:
+        assert task.parent
+        if task.parent.children:
+            task.parent.children.pop(task, None)
 
 
 def own_task(tasks: Scheduler, handle: Value) -> Task | None:
@@ -405,17 +447,21 @@ def await_task(tasks: Scheduler, handle: Value = None) -> Value:
     """The result of a task, waited for. Raises the error that it ended with."""
     if type(handle) is not Task:
         return handle
-    task = own_task(tasks, handle)
-    if task is None:
+    current = tasks.current
+    if handle.parent is not current or handle.consumed:
         return None
-    if not task.done:
-        tasks.join(task)
-    tasks.release(task)
-    if task.error is not None:
-        raise task.error
-    if task.output:
-        tasks.take_output(task)
-    return task.result
+    if not handle.done:
+        handle.waiting += (current,)
+        while not handle.done:
+            tasks.suspend(handle)
+    handle.consumed = True
+    if current.children:
+        current.children.pop(handle, None)
+    if handle.error is not None:
+        raise handle.error
+    if handle.output:
+        tasks.take_output(handle)
+    return handle.result
 
 
 # `cancel`, `cancel_graceful` and `is_cancelled`. Spec: 05 §2, §11.
@@ -447,8 +493,7 @@ def cancel_gracefully(tasks: Scheduler, handle: Value = None, timeout: Value = _
     tasks.request_cancel(task)
     task.waiting += (tasks.current,)
     while not task.done and tasks.now() < until:
-        tasks.wake_at(tasks.current, until)
-        tasks.suspend()
+        tasks.suspend_until(until)
     tasks.release(task)
     if not task.done:
         tasks.abort(task)
@@ -486,12 +531,11 @@ def parallel(
         return None
     else:
         items = source
-    if not takes:
-        items = [ALONE] * len(items)
     limit = cap if cap and cap > 0 else len(items)
+    run = body if takes else lambda depth, _: body(depth)
     if tasks.vm.spans is not None and tasks.vm.spans.on:
-        return _recorded(tasks, tasks.vm.spans, kind, body, items, limit)
-    return _outcome(Batch(tasks, _NAMES[kind], body, items, limit), kind)
+        return _recorded(tasks, tasks.vm.spans, kind, run, items, limit)
+    return _outcome(Batch(tasks, _NAMES[kind], run, items, limit), kind)
 
 
 def _outcome(batch: Batch, kind: str) -> Value:
@@ -567,12 +611,16 @@ class Batch:
 
     def _start_next(self) -> None:
         look(_START)
-        task = self.scheduler.create(self._body, item=self._items[self._started])
+        task = self.scheduler.create(self._run)
         task.index, task.batch = self._started, self
         if self.scheduler.current.cancel_requested:
             self.scheduler.request_cancel(task)
         self._started += 1
         self._running[task] = None
+
+    def _run(self, depth: int) -> Value:
+        """The body of each task."""
+        return self._body(depth, self._items[self.scheduler.current.index])
 
     def id_of(self, task: Task) -> str:
         return f"{self.group_id(task)}:{task.index}"
@@ -614,8 +662,10 @@ class Batch:
         tasks, results = self._in_order(), []
         for task in tasks:
             self.scheduler.take_output(task)
-            ok = EnumValue("Result", "Ok", (task.result,))
-            results.append(err(task.error_text()) if task.error else ok)
+            if task.error is None:
+                results.append(EnumValue("Result", "Ok", (task.result,)))
+            else:
+                results.append(err(task.error_text()))
         failed = sum(task.error is not None for task in tasks)
         return {"results": results, "succeeded": len(tasks) - failed, "failed": failed}
 
