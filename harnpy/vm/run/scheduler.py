@@ -28,7 +28,7 @@ from harnpy.vm.errors import (
 )
 from harnpy.vm.run.backtrace import Walking, calling, place_of, unit_of
 from harnpy.vm.run.calls import TaskAborted
-from harnpy.vm.run.tasks import CANCELLED, Overtime, Task, end_of_wait, interrupt, is_over, time_left
+from harnpy.vm.run.tasks import CANCELLED, Overtime, Task, end_of_wait, interrupt, is_over, new_task, time_left
 from harnpy.world.clock import RealClock
 
 TYPE_CHECKING = False
@@ -252,9 +252,9 @@ class Scheduler:
         self.limited = self.signal.watched = self.signal.alert = self.meter is not None and self.meter.polls
         self.turns: Turns | None = None
         """Those of the asyncio loop that the run is inside of."""
-        self.root = Task(None, None)
+        self.root = new_task(None, None, 0)
         self.root.started = True
-        self.detached = Task(None, None)
+        self.detached = new_task(None, None, 0)
         """The parent of the tasks that outlive the one that started them. It never runs."""
         self.current = self.root
         self.worker = self.run_tasks
@@ -314,25 +314,26 @@ class Scheduler:
         """
         task = self.current
         task.wait = wait
-        limits = self.limit_wait(task) if self.signal.alert else None
+        if self.signal.alert:
+            self.limit_wait(task)
         try:
             if self.timers:
                 self.fire_timers()
-            following = self.ready.popleft() if self.ready else None
-            if following is None:
-                self.pass_on(task, following)
-            elif following.greenlet is not None:
-                following.greenlet.switch()
-            elif self.pool and not following.started:
-                self.start(following, self.pool.pop())
+            ready = self.ready
+            if not ready:
+                self.pass_on(task, None)
             else:
-                self.pass_on(task, following)
-            if task is self.root and not self.root_is_next:
+                following = ready.popleft()
+                if following.greenlet is not None:
+                    following.greenlet.switch()
+                elif self.pool and not following.started:
+                    self.start(following, self.pool.pop())
+                else:
+                    self.pass_on(task, following)
+            if task is self.root:
                 self.run_others()
         finally:
-            self.current, self.root_is_next = task, False
-            if limits:
-                forget(limits)
+            self.current = task
         if self.signal.alert:
             self.end_wait(task)
 
@@ -349,20 +350,21 @@ class Scheduler:
         self.ready.append(self.current)
         self.suspend()
 
-    def limit_wait(self, task: Task) -> list[Timer]:
+    def limit_wait(self, task: Task) -> None:
         """Leave a cancelled run; else have ``task`` go on when something is due in it."""
         if self.signal.cancelled:
             self.leave(0)
-        limits = []
         until = end_of_wait(task)
         if until is not None:
-            limits.append(self.wake_at(task, until))
+            task.limits += (self.wake_at(task, until),)
         if self.limited and self.ends_at != inf:
-            limits.append(self.wake_at(task, self.ends_at))
-        return limits
+            task.limits += (self.wake_at(task, self.ends_at),)
 
     def end_wait(self, task: Task) -> None:
         """Raise what became due in ``task`` while it waited."""
+        if task.limits:
+            forget(task.limits)
+            task.limits = ()
         self.refresh()
         if not self.signal.pending:
             return
@@ -428,6 +430,7 @@ class Scheduler:
                 task.greenlet.switch()
             elif not task.started:
                 self.start(task, self.pool.pop() if self.pool else self.new_worker())
+        self.root_is_next = False
 
     def rest(self) -> None:
         """Nothing is ready: wait for the first timer, or for a result from asyncio.
@@ -678,11 +681,12 @@ class Scheduler:
         starter = self.current
         if parent is None:
             parent = starter
-        if parent.nesting >= MOST_NESTED:
+        nesting = parent.nesting + 1
+        if nesting > MOST_NESTED:
             raise PlainFault(OVERFLOW)
         if self.meter is not None:
             self.meter.spend("tasks")
-        task = Task(body, parent, parent.nesting + 1)
+        task = new_task(body, parent, nesting)
         task.variables = copy_context()
         if self.bridge is not None or LOOK.get() is not self.looker:
             self.adapt(task.variables)
@@ -740,6 +744,7 @@ class Scheduler:
                 task.started = True
                 body = task.body
                 task.result = body(1)
+                del body
             except TaskAborted:
                 task.consumed, task.result = True, None
             except FAILURES as error:
@@ -748,27 +753,21 @@ class Scheduler:
                 # `exit`, Ctrl-C, a failure that is not the program's: the whole run is over.
                 self.fatal = error
             self.finish(task)
-            if self.ready and self.begins_next(task):
-                continue
+            if self.ready and not (self.timers or self.signal.alert or task.consumed or self.fatal is not None):
+                following = self.ready.popleft()
+                if following is self.root:
+                    self.root_is_next = True
+                elif following.started:
+                    # By way of the hub: this frame would keep the greenlet that it switches to.
+                    self.ready.appendleft(following)
+                else:
+                    # It begins on the stack that has become free.
+                    following.greenlet, task.greenlet = task.greenlet, None
+                    following.greenlet.gr_context, self.current = following.variables, following
+                    continue
             self.pool.append(task.greenlet)
             task.greenlet = None
             (task.aborter if task.consumed and task.aborter else self.hub).switch()
-
-    def begins_next(self, task: Task) -> bool:
-        """Have the next task in the queue begin in the greenlet of ``task``, which has ended, if it may."""
-        if self.timers or self.fatal is not None or self.signal.alert or task.consumed:
-            return False
-        following = self.ready.popleft()
-        if following is self.root:
-            self.root_is_next = True
-            return False
-        if following.started:
-            # By way of the hub: the frame of a pooled greenlet would keep a greenlet that it switched to.
-            self.ready.appendleft(following)
-            return False
-        following.greenlet, task.greenlet = task.greenlet, None
-        following.greenlet.gr_context, self.current = following.variables, following
-        return True
 
     def finish(self, task: Task) -> None:
         task.done, task.body = True, None
@@ -776,12 +775,12 @@ class Scheduler:
             self.meter.give_back("tasks")
         if task.children:
             self.abort_children(task)
-        if task.held and (task.consumed or task.error is not None):
+        if (task.consumed or task.error is not None) and task.held:
             # Of a task that failed or was aborted nobody else can release them.
             for grant in tuple(task.held):
                 grant.release()
-        if task.waiting:
-            self.ready.extend(task.waiting)
+        if task.awaited:
+            self.ready.append(task.parent)
         if task.batch is not None:
             task.batch.on_end(task)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from harnpy.spans import Span, Spans
     from harnpy.vm.run.locks import Grant
-    from harnpy.vm.run.scheduler import Scheduler
+    from harnpy.vm.run.scheduler import Scheduler, Timer
     from harnpy.vm.values import Value
 
     class Named(Protocol):
@@ -88,6 +88,7 @@ class Task(TaskHandle):
     __slots__ = (
         "__dict__",
         "__weakref__",
+        "awaited",
         "batch",
         "body",
         "children",
@@ -104,7 +105,6 @@ class Task(TaskHandle):
         "started",
         "variables",
         "wait",
-        "waiting",
     )
 
     cancel_requested = False
@@ -138,39 +138,39 @@ class Task(TaskHandle):
     #: What it may do after it was asked to end, and once more after that has been thrown.
     patience: Overtime | None = None
     overtime_of_end: Overtime | None = None
+    #: The timers that end its wait when something is due in it.
+    limits: tuple[Timer, ...] = ()
     #: The permits that it has acquired and not released, as the keys.
     held: dict[Grant, None] | None = None
 
-    #: What its body returned, once it has.
+    body: Any
+    #: What it returned, once it has.
     result: Value
+    error: BaseException | None
+    parent: Task | None
+    nesting: int
+    #: How many tasks it has spawned.
+    handles: int
+    started: bool
+    done: bool
+    #: Whether its parent waits for it to end.
+    awaited: bool
+    #: Whether nobody can ask for its result any more.
+    consumed: bool
+    #: What it runs in, from its start to its end.
+    greenlet: Any
+    #: The context variables that it runs in: a copy of its starter's. The root has its caller's.
+    variables: Context | None
+    #: The attributes of `Inherited` that it has; replaced, never changed, as children share it.
+    inherited: dict[str, Any] | None
+    #: What runs it together with others and is notified of its end.
+    batch: Group | None
+    #: Its unawaited children, as the keys.
+    children: dict[Task, None] | None
     #: What its last wait was for, once it has waited.
     wait: Wait | None
-
-    def __init__(
-        self, body: Callable[[int], Value] | None, parent: Task | None, nesting: int = 0
-    ) -> None:
-        self.body: Any = body
-        self.parent = parent
-        self.nesting = nesting
-        #: Its number among the tasks that its parent spawned (from 1), or in its batch (from 0); and how many
-        #: it has spawned.
-        self.index = self.handles = 0
-        self.started = self.done = self.consumed = False
-        #: What it runs in, from its start to its end.
-        self.greenlet: Any = None
-        #: The context variables that it runs in: a copy of its starter's. The root has its caller's.
-        self.variables: Context | None = None
-        #: What runs it together with others and is notified of its end.
-        self.batch: Group | None = None
-        #: The attributes of `Inherited` that it has; replaced, never changed, as children share it.
-        self.inherited: dict[str, Any] | None = None
-        #: Its unawaited children, as the keys.
-        self.children: dict[Task, None] | None = None
-        self.error: BaseException | None = None
-        #: The tasks that wait for it to end.
-        self.waiting: tuple[Task, ...] = ()
-        #: What it printed and its parent has not taken yet; the root prints at once.
-        self.output = ""
+    #: What it printed and its parent has not taken yet; the root prints at once.
+    output: str
 
     def inherit(self, starter: Task) -> None:
         """Begin with what ``starter`` hands on."""
@@ -217,6 +217,19 @@ class Task(TaskHandle):
         if not isinstance(self.error, FAILURES):
             raise self.error or AssertionError("the task did not fail")
         return describe(self.error, 0)
+
+
+def new_task(body: Callable[[int], Value] | None, parent: Task | None, nesting: int) -> Task:
+    """A task that is in nobody's queue. No `__init__`, which Python calls by way of C."""
+    task = Task()
+    task.body = body
+    task.parent = parent
+    task.nesting = nesting
+    task.index = task.handles = 0
+    task.started = task.done = task.consumed = task.awaited = False
+    task.greenlet = task.variables = task.inherited = task.batch = task.children = task.error = None
+    task.output = ""
+    return task
 
 
 # A task whose time is over: its deadline has passed, or it was asked to end. Spec: 05 §9, §11.
@@ -451,7 +464,7 @@ def await_task(tasks: Scheduler, handle: Value = None) -> Value:
     if handle.parent is not current or handle.consumed:
         return None
     if not handle.done:
-        handle.waiting += (current,)
+        handle.awaited = True
         while not handle.done:
             tasks.suspend(handle)
     handle.consumed = True
@@ -491,7 +504,7 @@ def cancel_gracefully(tasks: Scheduler, handle: Value = None, timeout: Value = _
         return EnumValue("Result", "Ok", (None,))
     until = tasks.now() + milliseconds(timeout, _CANCEL_MS) / 1000
     tasks.request_cancel(task)
-    task.waiting += (tasks.current,)
+    task.awaited = True
     while not task.done and tasks.now() < until:
         tasks.suspend_until(until)
     tasks.release(task)

@@ -334,13 +334,12 @@ class Builtin:
 
 
 class TaskHandle:
-    """The result of `spawn`: the scheduler's record of the task (`harnpy.vm.run.tasks.Task`)."""
+    """The result of `spawn`: the scheduler's record of the task, which `harnpy.vm.run.tasks.new_task` makes."""
 
     __slots__ = ("index",)
     type_name = "task_handle"
 
-    def __init__(self, index: int) -> None:
-        self.index = index
+    index: int
 
     def handle_id(self) -> str:
         return f"vm_task_{self.index}"
