@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from functools import cached_property as made_once
 else:
 
-    class made_once:
+    class made_once:  # noqa: N801  (as `cached_property` is called)
         """A part of a Vm that is made on first use. Then it is a plain attribute, faster than a property.
 
         As in `functools`, which the start of most programs doesn't load.

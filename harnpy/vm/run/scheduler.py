@@ -28,7 +28,16 @@ from harnpy.vm.errors import (
 )
 from harnpy.vm.run.backtrace import Walking, calling, place_of, unit_of
 from harnpy.vm.run.calls import TaskAborted
-from harnpy.vm.run.tasks import CANCELLED, Overtime, Task, end_of_wait, interrupt, is_over, new_task, time_left
+from harnpy.vm.run.tasks import (
+    CANCELLED,
+    Overtime,
+    Task,
+    end_of_wait,
+    interrupt,
+    is_over,
+    new_task,
+    time_left,
+)
 from harnpy.world.clock import RealClock
 
 TYPE_CHECKING = False
@@ -189,11 +198,11 @@ _claim.__code__ = _claim.__code__.replace(co_stacksize=17_000)
 
 
 def on_own_stack(run: Callable[[], Value]) -> Generator[Value, None, None]:
-    """Call ``run``, in a greenlet whose frames share one chunk of memory (docs/internals/vm.md, "Host frames").
+    """Call ``run`` in a greenlet, ``greenlet(on_own_stack(run).send)``, all of whose frames are in one chunk.
 
-    ``greenlet(on_own_stack(run).send)``: the frame of a generator isn't on the stack of frames. So the chunk
-    that `_claim` claims is the first, which stays when that returns, and the frames of ``run`` begin where it
-    begins. A greenlet that waits uses one page of memory for its frames.
+    A generator's own frame is in none. So the chunk that `_claim` asks for is the first one, which stays when
+    that returns, and the frames of ``run`` begin where it begins: a greenlet that waits has touched one page
+    (docs/internals/vm.md, "Host frames").
     """
     _claim()
     yield run()
@@ -209,8 +218,8 @@ class Closers:
 class Scheduler:
     """Runs the tasks of one Vm. ``open_bridge`` makes a bridge to asyncio for the first coroutine."""
 
-    # Slots: Python reads more than thirty attributes of a dict by a slower way. It has a dict for the debugger,
-    # which puts functions of its own before some methods.
+    # Slots, as Python is slower with objects of thirty attributes and more. The dict is for the debugger, which
+    # puts functions of its own before some methods.
     __slots__ = (
         "__dict__",
         "abroad",
@@ -257,9 +266,8 @@ class Scheduler:
         self.detached = new_task(None, None, 0)
         """The parent of the tasks that outlive the one that started them. It never runs."""
         self.current = self.root
-        self.worker = self.run_tasks
-        self.looker = self.look
-        """One bound method for all: a task finds it in its context already, unless a coroutine started it."""
+        # One bound method for all. A task finds the look in its context, unless a coroutine started it.
+        self.worker, self.looker = self.run_tasks, self.look
         seed = seed_of(vm.unguarded.environment.get(VARIABLE))
         self.shuffled = None if seed is None else Shuffled(seed)
         self.ready: deque[Task] = deque() if self.shuffled is None else self.shuffled
@@ -742,7 +750,7 @@ class Scheduler:
             try:
                 # Set here and not in `start`: a signal may come between the two.
                 task.started = True
-                body = task.body
+                body, task.body = task.body, None
                 task.result = body(1)
                 del body
             except TaskAborted:
@@ -753,24 +761,30 @@ class Scheduler:
                 # `exit`, Ctrl-C, a failure that is not the program's: the whole run is over.
                 self.fatal = error
             self.finish(task)
-            if self.ready and not (self.timers or self.signal.alert or task.consumed or self.fatal is not None):
-                following = self.ready.popleft()
-                if following is self.root:
-                    self.root_is_next = True
-                elif following.started:
-                    # By way of the hub: this frame would keep the greenlet that it switches to.
-                    self.ready.appendleft(following)
-                else:
-                    # It begins on the stack that has become free.
-                    following.greenlet, task.greenlet = task.greenlet, None
-                    following.greenlet.gr_context, self.current = following.variables, following
-                    continue
+            if self.ready and self.begins_next(task):
+                continue
             self.pool.append(task.greenlet)
             task.greenlet = None
             (task.aborter if task.consumed and task.aborter else self.hub).switch()
 
+    def begins_next(self, task: Task) -> bool:
+        """Have the next ready task begin on the stack of ``task``, which has ended; False if it has begun."""
+        if self.timers or self.signal.alert or task.consumed or self.fatal is not None:
+            return False
+        following = self.ready.popleft()
+        if following is self.root:
+            self.root_is_next = True
+            return False
+        if following.started:
+            # By way of the hub: the frame of a pooled greenlet would keep a greenlet that it switched to.
+            self.ready.appendleft(following)
+            return False
+        following.greenlet, task.greenlet = task.greenlet, None
+        following.greenlet.gr_context, self.current = following.variables, following
+        return True
+
     def finish(self, task: Task) -> None:
-        task.done, task.body = True, None
+        task.done = True
         if self.meter is not None:
             self.meter.give_back("tasks")
         if task.children:
@@ -779,8 +793,8 @@ class Scheduler:
             # Of a task that failed or was aborted nobody else can release them.
             for grant in tuple(task.held):
                 grant.release()
-        if task.awaited:
-            self.ready.append(task.parent)
+        if task.awaiter is not None:
+            self.ready.append(task.awaiter)
         if task.batch is not None:
             task.batch.on_end(task)
 
@@ -795,7 +809,7 @@ class Scheduler:
             return
         task.consumed = True
         if not task.started:
-            task.started = True
+            task.started, task.greenlet, task.body, task.result = True, None, None, None
             self.finish(task)
             return
         from greenlet import getcurrent
@@ -840,7 +854,7 @@ class Scheduler:
             self.bell.acquire(blocking=False)
         self.ready.clear()
         self.timers.clear()
-        self.root.deadlines, self.root.overtime, self.may_interrupt = (), None, False
+        self.root.deadlines, self.root.limits, self.root.overtime, self.may_interrupt = (), (), None, False
         self.refresh()
         # The next run may begin elsewhere: in another thread, inside an asyncio loop.
         self.new_hub()

@@ -80,15 +80,14 @@ class Inherited:
 
 
 class Task(TaskHandle):
-    """One task, which is its own handle. What few tasks ever have is a class attribute until then: tasks are made by the thousand.
-
-    What all have is a slot: a dict of its own would make a task that waits to start twice as large.
+    """One task, which is its own handle. Tasks are made by the thousand: what few of them have is a class
+    attribute until then; all else is a slot, which `new_task` sets.
     """
 
     __slots__ = (
         "__dict__",
         "__weakref__",
-        "awaited",
+        "awaiter",
         "batch",
         "body",
         "children",
@@ -153,8 +152,8 @@ class Task(TaskHandle):
     handles: int
     started: bool
     done: bool
-    #: Whether its parent waits for it to end.
-    awaited: bool
+    #: Its parent, when that waits for it to end.
+    awaiter: Task | None
     #: Whether nobody can ask for its result any more.
     consumed: bool
     #: What it runs in, from its start to its end.
@@ -220,14 +219,15 @@ class Task(TaskHandle):
 
 
 def new_task(body: Callable[[int], Value] | None, parent: Task | None, nesting: int) -> Task:
-    """A task that is in nobody's queue. No `__init__`, which Python calls by way of C."""
+    """Make a task, which isn't in the queue yet. An `__init__` would take half as long again: C calls it."""
     task = Task()
     task.body = body
     task.parent = parent
     task.nesting = nesting
     task.index = task.handles = 0
-    task.started = task.done = task.consumed = task.awaited = False
-    task.greenlet = task.variables = task.inherited = task.batch = task.children = task.error = None
+    task.started = task.done = task.consumed = False
+    task.variables = task.inherited = task.batch = task.greenlet = None
+    task.children = task.awaiter = task.error = None
     task.output = ""
     return task
 
@@ -464,7 +464,7 @@ def await_task(tasks: Scheduler, handle: Value = None) -> Value:
     if handle.parent is not current or handle.consumed:
         return None
     if not handle.done:
-        handle.awaited = True
+        handle.awaiter = current
         while not handle.done:
             tasks.suspend(handle)
     handle.consumed = True
@@ -504,7 +504,7 @@ def cancel_gracefully(tasks: Scheduler, handle: Value = None, timeout: Value = _
         return EnumValue("Result", "Ok", (None,))
     until = tasks.now() + milliseconds(timeout, _CANCEL_MS) / 1000
     tasks.request_cancel(task)
-    task.awaited = True
+    task.awaiter = tasks.current
     while not task.done and tasks.now() < until:
         tasks.suspend_until(until)
     tasks.release(task)

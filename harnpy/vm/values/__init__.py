@@ -334,7 +334,7 @@ class Builtin:
 
 
 class TaskHandle:
-    """The result of `spawn`: the scheduler's record of the task, which `harnpy.vm.run.tasks.new_task` makes."""
+    """The result of `spawn`: the scheduler's record of a task, made by `harnpy.vm.run.tasks.new_task`."""
 
     __slots__ = ("index",)
     type_name = "task_handle"
