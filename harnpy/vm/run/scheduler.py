@@ -218,8 +218,8 @@ class Closers:
 class Scheduler:
     """Runs the tasks of one Vm. ``open_bridge`` makes a bridge to asyncio for the first coroutine."""
 
-    # Slots, as Python is slower with objects of thirty attributes and more. The dict is for the debugger, which
-    # puts functions of its own before some methods.
+    # Slots, as Python is slower with objects of thirty attributes and more. The dict is for the debugger,
+    # which puts functions of its own before some methods.
     __slots__ = (
         "__dict__",
         "abroad",
