@@ -209,10 +209,9 @@ def _watch(vm: Vm, ended: Event) -> None:
 
     def look(depth: int) -> None:
         while not ended.is_set():
-            tasks.wake_at(tasks.current, tasks.now() + _LOOK)
-            tasks.suspend()
+            tasks.suspend_until(tasks.now() + _LOOK)
         root.deadlines += (tasks.now(),)
-        tasks.may_interrupt = True
+        tasks.may_interrupt = tasks.signal.alert = True
         tasks.resume(root)
 
     start_beside(tasks, look, "cancellation")

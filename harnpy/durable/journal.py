@@ -766,7 +766,7 @@ class Journal:
         if self._printed or self._is_asked_to_end or self._is_leaving:
             self._is_due = True
             if self._tasks is not None:
-                self._tasks.signal.watched = self._tasks.signal.pending = True
+                self._tasks.signal.watch()
 
     # --- while the program computes: as `harnpy.vm.run.aio.Turns` ----------------------------------
 
@@ -859,7 +859,7 @@ class Journal:
 
     def _have_looked(self) -> None:
         if self._tasks is not None:
-            self._tasks.signal.watched = self._tasks.signal.pending = True
+            self._tasks.signal.watch()
         self.rouse()
 
     def rouse(self) -> None:

@@ -312,5 +312,5 @@ def in_domain(frame: FrameType | None) -> bool:
 
 
 #: What calls a program's functions from a builtin's, and what runs a task.
-_OF_PROGRAMS = frozenset(["Vm.call", "Scheduler.run_task"])
+_OF_PROGRAMS = frozenset(["Vm.call", "Scheduler.run_tasks"])
 _NAMES = {"Fault": Fault, "Interruption": Interruption, "harn_error": harn_error}

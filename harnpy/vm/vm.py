@@ -72,13 +72,37 @@ def _big_frame(size: int) -> Callable[..., Any]:
 class Signal:
     """``pending`` is what loops check: true while the running task has a deadline or was asked to end,
     and while the run is ``watched``, whichever task runs: it has limits, or it is inside an asyncio loop.
+    ``alert`` is what tasks check when they wait: true when ``pending`` may be, in whichever task.
     ``cancelled``: the embedder has called the run off, perhaps from another thread.
     """
 
-    __slots__ = ("cancelled", "pending", "watched")
+    __slots__ = ("alert", "cancelled", "pending", "watched")
 
     def __init__(self) -> None:
-        self.pending = self.watched = self.cancelled = False
+        self.alert = self.pending = self.watched = self.cancelled = False
+
+    def watch(self) -> None:
+        self.watched = self.alert = self.pending = True
+
+
+if TYPE_CHECKING:
+    from functools import cached_property as made_once
+else:
+
+    class made_once:  # noqa: N801  (as `cached_property` is called)
+        """A part of a Vm that is made on first use. Then it is a plain attribute, faster than a property.
+
+        As in `functools`, which the start of most programs doesn't load.
+        """
+
+        def __init__(self, make):
+            self.make = make
+            self.__doc__ = make.__doc__
+
+        def __get__(self, vm, owner):
+            made = self.make(vm)
+            setattr(vm, self.make.__name__, made)
+            return made
 
 
 def _units(evaluator: str) -> Any:
@@ -272,7 +296,7 @@ class Vm:
         """Run ``body`` as the root task; errors leave in their final form."""
         self._begin()
         before = LOOK.get()
-        LOOK.set(None if self._tasks is None else self._tasks.look)
+        LOOK.set(None if self._tasks is None else self._tasks.looker)
         try:
             value = self.enter(body)
             if self.signal.cancelled:
@@ -313,18 +337,17 @@ class Vm:
         go on for long (09 §16.2); a Python function that it has called goes on to its own end.
         """
         self.signal.cancelled = True
-        self.signal.pending = True
+        self.signal.alert = self.signal.pending = True
         if self._tasks is not None:
             self._tasks.rouse()
 
-    @property
+    @made_once
     def tasks(self) -> Scheduler:
         """The scheduler; from its first use on, output goes through the running task."""
-        if self._tasks is None:
-            from harnpy.vm.run.scheduler import Scheduler
+        from harnpy.vm.run.scheduler import Scheduler
 
-            self._tasks = Scheduler(self, _open_bridge)
-            self.write = self._counted(self._tasks.write)
+        self._tasks = Scheduler(self, _open_bridge)
+        self.write = self._counted(self._tasks.write)
         return self._tasks
 
     def poll(self) -> None:

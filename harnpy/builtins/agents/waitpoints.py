@@ -355,8 +355,7 @@ class _Watch:
         end = min(tasks.now() + self.interval, self.until)
         while tasks.now() < end and not tasks.current.cancel_requested:
             if self.topic is None:
-                tasks.wake_at(tasks.current, end)
-                tasks.suspend()
+                tasks.suspend_until(end)
             else:
                 wait_for_news(self.vm, self.log, self.topic, end)
                 if self.is_pushed(self.topic):

@@ -54,13 +54,11 @@ class AgentTasks:
     def together(self, calls: Calls) -> list[Any]:
         if len(calls) < 2:
             return [call() for call in calls]
-        bodies = [_body(call) for call in calls]
         with _interruptible():
-            return Batch(self._vm.tasks, "tools", bodies, len(bodies)).gathered()
+            return Batch(self._vm.tasks, "tools", _called, calls, len(calls)).gathered()
 
     def as_they_end(self, calls: Calls, limit: int) -> Generator[Attempt, None, None]:
-        bodies = [lambda depth, at=index, call=call: attempt(at, call) for index, call in enumerate(calls)]
-        batch = Batch(self._vm.tasks, "branches", bodies, limit)
+        batch = Batch(self._vm.tasks, "branches", _attempted, tuple(enumerate(calls)), limit)
         try:
             for task in _interruptibly(batch):
                 self._vm.tasks.take_output(task)
@@ -86,17 +84,17 @@ def _interruptibly(batch: Batch) -> Iterator[Task]:
         yield from batch
 
 
-def _body(call: Callable[[], Any]) -> Callable[[int], Any]:
-    """Return ``call`` as the body of a task: what interrupts it ends that task, not the whole program."""
+def _called(depth: int, call: Callable[[], Any]) -> Any:
+    """Run ``call`` as a task: what interrupts it ends that task, not the whole program."""
+    try:
+        return call()
+    except Interruption as interruption:
+        stop = interruption.__cause__ or interruption
+    raise stop
 
-    def body(depth: int) -> Any:
-        try:
-            return call()
-        except Interruption as interruption:
-            stop = interruption.__cause__ or interruption
-        raise stop
 
-    return body
+def _attempted(depth: int, call: tuple[int, Callable[[], Any]]) -> Attempt:
+    return attempt(*call)
 
 
 # Runs of agents beside the program, as tasks of the Vm. Spec: 07 §11, §12.
@@ -147,13 +145,14 @@ class _Bell:
     def wait(self, outside: tuple[str, str] | None = None, seconds: float | None = None) -> None:
         tasks, task = self._tasks, self._tasks.current
         self._waiting[task] = None
-        if seconds is not None:
-            tasks.wake_at(task, tasks.vm.world.clock.monotonic() + seconds)
+        until = None if seconds is None else tasks.vm.world.clock.monotonic() + seconds
         try:
-            if outside is None:
+            if outside is not None:
+                tasks.wait_outside(*outside, until)
+            elif until is None:
                 tasks.suspend()
             else:
-                tasks.wait_outside(*outside)
+                tasks.suspend_until(until)
         finally:
             self._waiting.pop(task, None)
 

@@ -74,9 +74,10 @@ def rest(
     if until is None and outside is not None:
         tasks.wait_outside(*outside)
         return
-    if until is not None:
-        tasks.wake_at(tasks.current, until)
-    tasks.suspend()
+    if until is None:
+        tasks.suspend()
+    else:
+        tasks.suspend_until(until)
 
 
 def log_of_project(vm: Vm) -> StoreEventLog:

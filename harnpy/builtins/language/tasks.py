@@ -10,7 +10,7 @@ from harnpy.faults import paced
 from harnpy.vm.declare import ABSENT, builtin
 from harnpy.vm.errors import ExitRequest, RuntimeFault, Thrown, TypeFault
 from harnpy.vm.run.channels import Channel, is_mailbox, select
-from harnpy.vm.run.tasks import Batch, applied, await_task, cancel_gracefully, cancel_task
+from harnpy.vm.run.tasks import Batch, await_task, cancel_gracefully, cancel_task
 from harnpy.vm.run.tasks import is_cancelled as is_asked_to_end
 from harnpy.vm.values import Duration, EnumValue, display, type_name
 
@@ -112,8 +112,7 @@ def parallel_race(vm: Vm, items: AnyValue, f: AnyValue, options: AnyValue) -> An
     cap = _cap(options)
     if not items:
         raise RuntimeFault("parallel_race: expected at least one item")
-    calls = [applied(call, item) for item in paced(items)]
-    batch = Batch(vm.tasks, "parallel race", calls, cap if cap > 0 else len(items))
+    batch = Batch(vm.tasks, "parallel race", call, items, cap if cap > 0 else len(items))
     failures = []
     for task in batch:
         vm.tasks.take_output(task)

@@ -95,9 +95,7 @@ class ChildTasks:
 
     def give_way(self) -> None:
         """Let others run, as far as they can: a child has begun when whoever wanted it goes on."""
-        tasks = self._vm.tasks
-        tasks.resume(tasks.current)
-        tasks.suspend()
+        self._vm.tasks.give_way()
 
     def wait(self, child_id: str, seconds: float | None) -> bool:
         """Wait until a child has ended, at most so long. Return whether it has."""

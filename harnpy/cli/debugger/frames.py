@@ -88,7 +88,7 @@ def _frames(frame: FrameType | None, stack: greenlet | None) -> Iterator[FrameTy
     """The frames of a task from the innermost outward, through the greenlets that it is in."""
     while stack is not None:
         while frame is not None:
-            if frame.f_code is Scheduler.run_task.__code__:
+            if frame.f_code is Scheduler.run_tasks.__code__:
                 return
             yield frame
             frame = frame.f_back

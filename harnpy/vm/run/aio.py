@@ -99,7 +99,7 @@ class Turns:
         self._have_polled()
 
     def _have_polled(self) -> None:
-        self._signal.watched = self._signal.pending = True
+        self._signal.watch()
 
 
 #: The task that waits for the coroutine that is running, and the bridge where it does.
@@ -159,14 +159,12 @@ class Bridge:
         found = _WAITING.get()
         return found[1] if found is not None and found[0] is self else None
 
-    def variables(self) -> Context:
-        """Return the context variables for a new task, which may be started by a coroutine: nobody waits
-        for what it does, and it serves no other."""
-        context = copy_context()
-        if context.get(_WAITING) is not None or context.get(_SERVING):
-            context.run(_WAITING.set, None)
-            context.run(_SERVING.set, False)
-        return context
+    def adapt(self, variables: Context) -> None:
+        """Make the context variables of a coroutine, perhaps, those of a task that it starts: nobody waits
+        for what that does, and it serves no other."""
+        if variables.get(_WAITING) is not None or variables.get(_SERVING):
+            variables.run(_WAITING.set, None)
+            variables.run(_SERVING.set, False)
 
     def is_quiet(self) -> bool:
         """Return True if nothing in the loop can have a task of the program act; False if others use it."""

@@ -120,7 +120,7 @@ _TRANSPARENT = frozenset(
 )
 
 #: The function that a task's body runs in: an error that gets here leaves the task (05 §2).
-_TASK = "run_task"
+_TASK = "run_tasks"
 
 
 class Frame:

@@ -282,11 +282,12 @@ def select(tasks: Scheduler, sources: Sequence[Value], seconds: float | None) ->
                 if source is not None and source.has_item_for(task):
                     channels.remove(source)
                     return i, source.take_in_line(task)
-            if until is not None:
-                if tasks.now() >= until:
-                    break
-                tasks.wake_at(task, until)
-            tasks.suspend(("for a message on", channels))
+            if until is None:
+                tasks.suspend(("for a message on", channels))
+            elif tasks.now() < until:
+                tasks.suspend_until(until, ("for a message on", channels))
+            else:
+                break
         return -1, None
     finally:
         for channel in channels:

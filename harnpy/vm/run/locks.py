@@ -107,12 +107,13 @@ class Lock:
             while not grant.held:
                 if task.cancel_requested:
                     raise Interrupted(CANCELLED)
-                if until is not None:
-                    if tasks.now() >= until:
-                        self.timeouts += 1
-                        return
-                    tasks.wake_at(task, until)
-                tasks.suspend(("for", (self,)))
+                if until is None:
+                    tasks.suspend(self)
+                elif tasks.now() < until:
+                    tasks.suspend_until(until, self)
+                else:
+                    self.timeouts += 1
+                    return
         except BaseException:
             self.cancellations += 1
             grant.release()

@@ -28,19 +28,31 @@ from harnpy.vm.errors import (
 )
 from harnpy.vm.run.backtrace import Walking, calling, place_of, unit_of
 from harnpy.vm.run.calls import TaskAborted
-from harnpy.vm.run.tasks import CANCELLED, Overtime, Task, end_of_wait, interrupt, is_over, time_left
+from harnpy.vm.run.tasks import (
+    CANCELLED,
+    Overtime,
+    Task,
+    end_of_wait,
+    interrupt,
+    is_over,
+    new_task,
+    time_left,
+)
 from harnpy.world.clock import RealClock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
     from contextvars import Context
     from types import FrameType
     from typing import Any, Protocol
 
     from harnpy.vm.run.aio import Turns
-    from harnpy.vm.run.tasks import Wait
+    from harnpy.vm.run.tasks import Named, Wait
+
+    #: When, a number that orders timers of one time, and the task to wake; None once it is forgotten.
+    Timer = list[Any]
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
@@ -50,7 +62,7 @@ if TYPE_CHECKING:
         def wait_for(self, awaitable: Awaitable[Any]) -> Any: ...
         def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]: ...
         def waiting(self) -> Task | None: ...
-        def variables(self) -> Context: ...
+        def adapt(self, variables: Context) -> None: ...
         def wake(self) -> None: ...
         def rouse(self) -> None: ...
         def is_quiet(self) -> bool: ...
@@ -128,9 +140,14 @@ def _family(tasks: Scheduler) -> Iterator[Task]:
 def _line(tasks: Scheduler, task: Task, others: Sequence[Task]) -> str:
     # The root runs this very code, deep in its wait; the others stand where they gave way.
     frame = sys._getframe() if task is tasks.root else task.greenlet.gr_frame
-    verb, things = task.wait or ("for something", ())
-    names = ", ".join(thing.display() + _holders(thing, others) for thing in things)
+    wait = task.wait or ("for something", ())
+    verb, things = wait if isinstance(wait, tuple) else ("for", (wait,))
+    names = ", ".join(_name(thing) + _holders(thing, others) for thing in things)
     return f"{task.id()} waits {verb}{' ' if names else ''}{names}{place_in_program(frame)}"
+
+
+def _name(thing: Named) -> str:
+    return thing.id() if isinstance(thing, Task) else thing.display()
 
 
 def _holders(thing: object, others: Sequence[Task]) -> str:
@@ -159,12 +176,36 @@ def places_in_program(frame: FrameType | None) -> Iterator[tuple[str, bool]]:
 MOST_NESTED = 512
 
 
+def forget(timers: Iterable[Timer]) -> None:
+    """Have timers wake nobody: the wait that they limited is over."""
+    for timer in timers:
+        timer[2] = None
+
+
 def is_leaving() -> bool:
     """Return True if the code that runs now was called to clean up after what is being left."""
     error = sys.exc_info()[1]
     while error is not None and not isinstance(error, Leaving):
         error = error.__context__
     return error is not None
+
+
+def _claim() -> None:
+    """Do nothing, in a frame that claims so many stack slots."""
+
+
+_claim.__code__ = _claim.__code__.replace(co_stacksize=17_000)
+
+
+def on_own_stack(run: Callable[[], Value]) -> Generator[Value, None, None]:
+    """Call ``run`` in a greenlet, ``greenlet(on_own_stack(run).send)``, all of whose frames are in one chunk.
+
+    A generator's own frame is in none. So the chunk that `_claim` asks for is the first one, which stays when
+    that returns, and the frames of ``run`` begin where it begins: a greenlet that waits has touched one page
+    (docs/internals/vm.md, "Host frames").
+    """
+    _claim()
+    yield run()
 
 
 class Closers:
@@ -177,21 +218,60 @@ class Closers:
 class Scheduler:
     """Runs the tasks of one Vm. ``open_bridge`` makes a bridge to asyncio for the first coroutine."""
 
+    # Slots, as Python is slower with objects of thirty attributes and more. The dict is for the debugger,
+    # which puts functions of its own before some methods.
+    __slots__ = (
+        "__dict__",
+        "abroad",
+        "bell",
+        "bridge",
+        "chores",
+        "current",
+        "detached",
+        "fatal",
+        "grace",
+        "hub",
+        "idle",
+        "limited",
+        "looker",
+        "may_interrupt",
+        "meter",
+        "now",
+        "open_bridge",
+        "pool",
+        "ready",
+        "root",
+        "root_is_next",
+        "sequence",
+        "serves_calls",
+        "shuffled",
+        "signal",
+        "thread",
+        "timers",
+        "turns",
+        "unseen",
+        "vm",
+        "worker",
+    )
+
     def __init__(self, vm: Vm, open_bridge: Callable[[Scheduler, Awaitable[Any]], Bridge]) -> None:
         self.vm = vm
         self.signal = vm.signal
         self.meter = vm.meter
-        self.limited = self.signal.watched = self.meter is not None and self.meter.polls
+        self.limited = self.signal.watched = self.signal.alert = self.meter is not None and self.meter.polls
         self.turns: Turns | None = None
         """Those of the asyncio loop that the run is inside of."""
-        self.root = Task(None, None)
-        self.detached = Task(None, None)
+        self.root = new_task(None, None, 0)
+        self.root.started = True
+        self.detached = new_task(None, None, 0)
         """The parent of the tasks that outlive the one that started them. It never runs."""
         self.current = self.root
+        # One bound method for all. A task finds the look in its context, unless a coroutine started it.
+        self.worker, self.looker = self.run_tasks, self.look
         seed = seed_of(vm.unguarded.environment.get(VARIABLE))
         self.shuffled = None if seed is None else Shuffled(seed)
         self.ready: deque[Task] = deque() if self.shuffled is None else self.shuffled
-        self.timers: list[tuple[float, int, Task, int]] = []
+        self.timers: list[Timer] = []
         self.sequence = 0
         self.unseen = 0
         """The items that a builtin has worked on since it looked at the time."""
@@ -242,29 +322,65 @@ class Scheduler:
         """
         task = self.current
         task.wait = wait
-        if self.signal.cancelled:
-            self.leave(0)
-        if self.may_interrupt:
-            until = end_of_wait(task)
-            if until is not None:
-                self.wake_at(task, until)
-        if self.limited and self.ends_at != inf:
-            self.wake_at(task, self.ends_at)
+        if self.signal.alert:
+            self.limit_wait(task)
         try:
+            if self.timers:
+                self.fire_timers()
+            ready = self.ready
+            if not ready:
+                self.pass_on(task, None)
+            else:
+                following = ready.popleft()
+                if following.greenlet is not None:
+                    following.greenlet.switch()
+                elif self.pool and not following.started:
+                    self.start(following, self.pool.pop())
+                else:
+                    self.pass_on(task, following)
             if task is self.root:
                 self.run_others()
-            else:
-                self.pass_on(task)
         finally:
             self.current = task
-            task.turn += 1
+        if self.signal.alert:
+            self.end_wait(task)
+
+    def suspend_until(self, when: float, wait: Wait | None = None) -> None:
+        """`suspend`, and go on at the time ``when`` at the latest."""
+        timer = self.wake_at(self.current, when)
+        try:
+            self.suspend(wait)
+        finally:
+            forget((timer,))
+
+    def give_way(self) -> None:
+        """Let the tasks go on that are ready."""
+        self.ready.append(self.current)
+        self.suspend()
+
+    def limit_wait(self, task: Task) -> None:
+        """Leave a cancelled run; else have ``task`` go on when something is due in it."""
+        if self.signal.cancelled:
+            self.leave(0)
+        until = end_of_wait(task)
+        if until is not None:
+            task.limits += (self.wake_at(task, until),)
+        if self.limited and self.ends_at != inf:
+            task.limits += (self.wake_at(task, self.ends_at),)
+
+    def end_wait(self, task: Task) -> None:
+        """Raise what became due in ``task`` while it waited."""
+        if task.limits:
+            forget(task.limits)
+            task.limits = ()
         self.refresh()
-        if self.signal.pending:
-            if self.signal.cancelled:
-                self.leave(0)
-            if self.meter is not None:
-                self.meter.check_time()
-            interrupt(self, task, 0)
+        if not self.signal.pending:
+            return
+        if self.signal.cancelled:
+            self.leave(0)
+        if self.meter is not None:
+            self.meter.check_time()
+        interrupt(self, task, 0)
 
     def take_turns(self) -> None:
         """In a call of a served program: let the other calls go first, and of them those that compute little.
@@ -283,11 +399,29 @@ class Scheduler:
             self.ready.extend((*sorted(others, key=lambda each: each.branch().computes), task, *own))
             self.suspend()
 
+    def pass_on(self, task: Task, following: Task | None) -> None:
+        """Switch from ``task`` to the next that can go on: ``following``, or one behind it in the queue."""
+        while following is not None and following is not task:
+            if following is self.root:
+                self.root_is_next = True
+                break
+            if following.greenlet is not None:
+                following.greenlet.switch()
+                return
+            if not following.started:
+                # A greenlet's stack lies where it was made: if one made another, they would pile up.
+                self.ready.appendleft(following)
+                break
+            following = self.ready.popleft() if self.ready else None
+        if following is task:
+            self.root_is_next = task is self.root
+        elif task is not self.root:
+            self.hub.switch()
+
     def run_others(self) -> None:
         """As the root: run whatever is ready until it is the root's turn."""
-        self.root_is_next = False
         while not self.root_is_next:
-            if self.fatal:
+            if self.fatal is not None:
                 error, self.fatal = self.fatal, None
                 raise error
             if self.signal.cancelled:
@@ -300,29 +434,11 @@ class Scheduler:
             task = self.ready.popleft()
             if task is self.root:
                 return
-            if not task.done:
-                self.switch_to(task)
-
-    def pass_on(self, task: Task) -> None:
-        """As a child: switch to the next ready task straight away, or to the root."""
-        if self.timers:
-            self.fire_timers()
-        while self.ready:
-            following = self.ready.popleft()
-            if following is task:
-                return
-            if following is self.root:
-                self.root_is_next = True
-                break
-            if following.done:
-                continue
-            if not following.started and not self.pool:
-                # A greenlet's stack lies where it was made: if one made another, they would pile up.
-                self.ready.appendleft(following)
-                break
-            self.switch_to(following)
-            return
-        self.hub.switch()
+            if task.greenlet is not None:
+                task.greenlet.switch()
+            elif not task.started:
+                self.start(task, self.pool.pop() if self.pool else self.new_worker())
+        self.root_is_next = False
 
     def rest(self) -> None:
         """Nothing is ready: wait for the first timer, or for a result from asyncio.
@@ -337,10 +453,10 @@ class Scheduler:
         now = self.now()
         self.idle(max(self.timers[0][0] - now, 0) if self.timers else None)
 
-    def is_awaited(self, timer: tuple[float, int, Task, int]) -> bool:
+    def is_awaited(self, timer: Timer) -> bool:
         """Return True if a task is going to act at that time, rather than stop waiting for the outside."""
-        when, _, task, turn = timer
-        lives = turn == task.turn and not task.done and when != self.ends_at
+        when, _, task = timer
+        lives = task is not None and not task.done and when != self.ends_at
         return lives and (task.outside is None or task.is_limited())
 
     def refuse_to_wait_in_vain(self) -> None:
@@ -365,18 +481,11 @@ class Scheduler:
         self.current.outside = what, remedy
         try:
             if until is not None:
-                self.wake_at(self.current, until)
-            self.suspend()
+                self.suspend_until(until)
+            else:
+                self.suspend()
         finally:
             self.current.outside = None
-
-    def switch_to(self, task: Task) -> None:
-        self.current = task
-        self.refresh()
-        if task.started:
-            task.greenlet.switch()
-        else:
-            self.start(task)
 
     def take_part(self, stack: Any) -> Any:
         """Switch to a greenlet that runs as part of the current task until it ends or switches back."""
@@ -414,16 +523,19 @@ class Scheduler:
         if bridge is not None:
             bridge.rouse()
 
-    def wake_at(self, task: Task, when: float) -> None:
+    def wake_at(self, task: Task, when: float) -> Timer:
+        """Make ``task`` ready at a time, unless the timer is forgotten before."""
         self.sequence += 1
-        heappush(self.timers, (when, self.sequence, task, task.turn))
+        timer = [when, self.sequence, task]
+        heappush(self.timers, timer)
+        return timer
 
     def fire_timers(self) -> None:
         """Make the tasks ready whose time has come."""
         now = self.now()
         while self.timers:
-            when, _, task, turn = self.timers[0]
-            live = turn == task.turn and not task.done
+            when, _, task = self.timers[0]
+            live = task is not None and not task.done
             if live and when > now:
                 return
             heappop(self.timers)
@@ -440,8 +552,7 @@ class Scheduler:
         while self.now() < until:
             if self.current.cancel_requested:
                 raise Interrupted(CANCELLED)
-            self.wake_at(self.current, until)
-            self.suspend()
+            self.suspend_until(until)
 
     def await_coroutine(self, awaitable: Awaitable[Value]) -> Value:
         """The result of a coroutine; other tasks run meanwhile."""
@@ -474,8 +585,9 @@ class Scheduler:
         while task and not task.is_limited():
             task = task.parent
         self.signal.pending = self.signal.watched or task is not None
+        self.signal.alert = self.signal.watched or self.may_interrupt
         if self.signal.cancelled:  # asked for only now: another thread sets it first, and then what it undoes
-            self.signal.pending = True
+            self.signal.pending = self.signal.alert = True
         self.unseen = 0  # a durable run counts from where a task goes on
 
     def poll(self) -> None:
@@ -547,7 +659,7 @@ class Scheduler:
     def request_cancel(self, task: Task) -> None:
         """Ask a task, and the parts of a `parallel` it waits for, to end."""
         task.cancel_requested, task.patience = True, Overtime(self.now())
-        self.may_interrupt = True
+        self.may_interrupt = self.signal.alert = True
         if task is self.current:
             self.refresh()
         if task.started and not task.done:
@@ -575,26 +687,30 @@ class Scheduler:
     def create(self, body: Callable[[int], Value], parent: Task | None = None) -> Task:
         """A child, queued, of the current task or of ``parent``: it starts when the current one gives way."""
         starter = self.current
-        parent = parent or starter
-        if parent.nesting >= MOST_NESTED:
+        if parent is None:
+            parent = starter
+        nesting = parent.nesting + 1
+        if nesting > MOST_NESTED:
             raise PlainFault(OVERFLOW)
         if self.meter is not None:
             self.meter.spend("tasks")
-        task = Task(body, parent)
-        task.variables = copy_context() if self.bridge is None else self.bridge.variables()
-        if starter.context is not None:
-            task.context = starter.context.branch()
-        if starter.runtime_context:
-            task.runtime_context = starter.runtime_context
-        if starter.open_spans:
-            task.open_spans = starter.open_spans
-        if starter.span is not None:
-            task.span = starter.span
+        task = new_task(body, parent, nesting)
+        task.variables = copy_context()
+        if self.bridge is not None or LOOK.get() is not self.looker:
+            self.adapt(task.variables)
+        if starter.inherited is not None:
+            task.inherit(starter)
         if parent.children is None:
             parent.children = {}
         parent.children[task] = None
         self.ready.append(task)
         return task
+
+    def adapt(self, variables: Context) -> None:
+        """Make a copy of the context variables of whatever starts a task those of the task."""
+        if self.bridge is not None:
+            self.bridge.adapt(variables)
+        variables.run(LOOK.set, self.looker)
 
     def detach(self, body: Callable[[int], Value]) -> None:
         """Run ``body`` as a task that is never awaited; it ends with the program at the latest."""
@@ -607,20 +723,22 @@ class Scheduler:
 
         task = self.create(run, self.root)
 
-    def start(self, task: Task) -> None:
-        """Run ``task`` in a pooled greenlet until it first gives way."""
-        if self.pool:
-            worker = self.pool.pop()
-        else:
-            from greenlet import getcurrent, greenlet
+    def new_worker(self) -> Any:
+        """A greenlet for the pool, of which the hub is the parent. Only the hub makes one."""
+        from greenlet import getcurrent, greenlet
 
-            if self.hub is None:
-                self.hub = getcurrent()
-            worker = greenlet(lambda first: self.vm.enter_worker(lambda: self.work(first)), self.hub)
-        task.greenlet, worker.gr_context = worker, task.variables
-        worker.switch(task)
+        if self.hub is None:
+            self.hub = getcurrent()
+        return greenlet(on_own_stack(self.worker).send, self.hub)
 
-    def work(self, task: Task) -> None:
+    def start(self, task: Task, worker: Any) -> None:
+        """Run ``task`` in ``worker``, a greenlet of the pool, until it first gives way."""
+        task.greenlet, worker.gr_context, self.current = worker, task.variables, task
+        if self.may_interrupt:
+            self.refresh()
+        worker.switch(None)
+
+    def run_tasks(self) -> None:
         """A pooled greenlet's life: one task after another.
 
         Its frame must refer neither to it nor to where it gives way to. The garbage collector doesn't see
@@ -628,41 +746,56 @@ class Scheduler:
         that it believes to be lost, while tracebacks may keep this frame.
         """
         while True:
-            self.run_task(task)
+            task = self.current
+            try:
+                # Set here and not in `start`: a signal may come between the two.
+                task.started = True
+                body, task.body = task.body, None
+                task.result = body(1)
+                del body
+            except TaskAborted:
+                task.consumed, task.result = True, None
+            except FAILURES as error:
+                task.error = error
+            except BaseException as error:
+                # `exit`, Ctrl-C, a failure that is not the program's: the whole run is over.
+                self.fatal = error
+            self.finish(task)
+            if self.ready and self.begins_next(task):
+                continue
             self.pool.append(task.greenlet)
             task.greenlet = None
-            task = (task.aborter or self.hub).switch()
+            (task.aborter if task.consumed and task.aborter else self.hub).switch()
 
-    def run_task(self, task: Task) -> None:
-        assert task.body
-        try:
-            # Set here and not in `start`: a signal may come between the two.
-            task.started = True
-            LOOK.set(self.look)
-            task.result = task.body(1)
-        except TaskAborted:
-            task.consumed = True
-        except FAILURES as error:
-            task.error = error
-        except BaseException as error:
-            # `exit`, Ctrl-C, a failure that is not the program's: the whole run is over.
-            self.fatal = error
-        self.finish(task)
+    def begins_next(self, task: Task) -> bool:
+        """Have the next ready task begin on the stack of ``task``, which has ended; False if it has begun."""
+        if self.timers or self.signal.alert or task.consumed or self.fatal is not None:
+            return False
+        following = self.ready.popleft()
+        if following is self.root:
+            self.root_is_next = True
+            return False
+        if following.started:
+            # By way of the hub: the frame of a pooled greenlet would keep a greenlet that it switched to.
+            self.ready.appendleft(following)
+            return False
+        following.greenlet, task.greenlet = task.greenlet, None
+        following.greenlet.gr_context, self.current = following.variables, following
+        return True
 
     def finish(self, task: Task) -> None:
-        task.done, task.body = True, None
+        task.done = True
         if self.meter is not None:
             self.meter.give_back("tasks")
         if task.children:
             self.abort_children(task)
-        if task.held and (task.error or task.consumed):
+        if (task.consumed or task.error is not None) and task.held:
             # Of a task that failed or was aborted nobody else can release them.
             for grant in tuple(task.held):
                 grant.release()
-        if task.parent is self.detached and self.detached.children:
-            del self.detached.children[task]
-        self.ready.extend(task.waiting)
-        if task.batch:
+        if task.awaiter is not None:
+            self.ready.append(task.awaiter)
+        if task.batch is not None:
             task.batch.on_end(task)
 
     def abort_children(self, task: Task) -> None:
@@ -676,6 +809,7 @@ class Scheduler:
             return
         task.consumed = True
         if not task.started:
+            task.started, task.greenlet, task.body, task.result = True, None, None, None
             self.finish(task)
             return
         from greenlet import getcurrent
@@ -691,13 +825,6 @@ class Scheduler:
             task.aborter = None
         self.current = current
         self.refresh()
-
-    def join(self, task: Task) -> None:
-        """Suspend the current task until ``task`` is done."""
-        if not task.done:
-            task.waiting += (self.current,)
-        while not task.done:
-            self.suspend(("for", (task,)))
 
     def release(self, task: Task) -> None:
         """The task's result is taken: its parent forgets it."""
@@ -727,7 +854,7 @@ class Scheduler:
             self.bell.acquire(blocking=False)
         self.ready.clear()
         self.timers.clear()
-        self.root.deadlines, self.root.overtime, self.may_interrupt = (), None, False
+        self.root.deadlines, self.root.limits, self.root.overtime, self.may_interrupt = (), (), None, False
         self.refresh()
         # The next run may begin elsewhere: in another thread, inside an asyncio loop.
         self.new_hub()

@@ -163,6 +163,8 @@ class Child:
             supervisor.record(self.spec.name, "child_output", task.output.removesuffix("\n"))
             task.output = ""
         was_aborted = task.consumed
+        for waiting in supervisor.stopping:
+            supervisor.tasks.resume(waiting)
         supervisor.tasks.release(task)
         if task is not self.task:  # an earlier one: another took its place
             return
@@ -257,6 +259,8 @@ class Supervisor:
         names = ("started", "stopped", "failed", "restarted", "suppressed", "escalated")
         self.metrics: dict[str, Value] = dict.fromkeys(names, 0)
         self._to_restart: set[Child] = set()
+        self.stopping: list[Task] = []
+        """The tasks that wait for the children to end."""
 
     def start(self, specs: Sequence[ChildSpec]) -> None:
         self.record(None, "supervisor_started", None)
@@ -368,11 +372,13 @@ class Supervisor:
         tasks, until = self.tasks, self.tasks.now() + seconds
         for child in self.children:
             if child.task is not None and child.task is not tasks.current:
-                child.task.waiting += (tasks.current,)
                 child.ask_to_end("shutdown")
-        while self._left() and tasks.now() < until:
-            tasks.wake_at(tasks.current, until)
-            tasks.suspend()
+        self.stopping.append(tasks.current)
+        try:
+            while self._left() and tasks.now() < until:
+                tasks.suspend_until(until)
+        finally:
+            self.stopping.remove(tasks.current)
         left = self._left()
         for task in left:
             tasks.abort(task)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 
-from harnpy.faults import LOOK, look, paced
+from harnpy.faults import LOOK, look
 from harnpy.vm.errors import FAILURES, Interrupted, TypeFault
 from harnpy.vm.run.backtrace import describe
 from harnpy.vm.run.calls import err
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from harnpy.spans import Span, Spans
     from harnpy.vm.run.locks import Grant
-    from harnpy.vm.run.scheduler import Scheduler
+    from harnpy.vm.run.scheduler import Scheduler, Timer
     from harnpy.vm.values import Value
 
     class Named(Protocol):
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
         def display(self) -> str: ...
 
-    #: ``("for a message on", [channel])``
-    Wait = tuple[str, Sequence[Named]]
+    #: ``("for a message on", [channel])``; a thing alone is waited "for".
+    Wait = tuple[str, Sequence[Named]] | Named
 
     class TaskContext(Protocol):
         """The rules that a task works under. A task that it starts begins with a branch of it."""
@@ -58,85 +58,124 @@ if TYPE_CHECKING:
         name: str
 
         def id_of(self, task: Task) -> str: ...
-        def group_id(self, task: Task) -> str: ...
+        def group_id(self, task: Task) -> str | None: ...
         def on_end(self, task: Task) -> None: ...
 
 
-class Task:
-    """One task. What few tasks ever have is a class attribute until then: tasks are made by the thousand.
+class Inherited:
+    """An attribute of a task that it hands on to the tasks that it starts."""
 
-    What all have is a slot: a dict of its own would make a task that waits to start twice as large.
+    def __init__(self, default: Any) -> None:
+        self._default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, task: Task, owner: type) -> Any:
+        inherited = task.inherited
+        return self._default if inherited is None else inherited.get(self._name, self._default)
+
+    def __set__(self, task: Task, value: Any) -> None:
+        task.inherited = {**(task.inherited or {}), self._name: value}
+
+
+class Task(TaskHandle):
+    """One task, which is its own handle. Tasks are made by the thousand: what few of them have is a class
+    attribute until then; all else is a slot, which `new_task` sets.
     """
 
     __slots__ = (
         "__dict__",
         "__weakref__",
+        "awaiter",
         "batch",
         "body",
+        "children",
         "consumed",
         "done",
-        "index",
+        "error",
+        "greenlet",
+        "handles",
+        "inherited",
         "nesting",
+        "output",
         "parent",
+        "result",
         "started",
         "variables",
+        "wait",
     )
 
-    result: Value = None
-    error: BaseException | None = None
     cancel_requested = False
     #: Whether it, or a task of it, was made to give way in the middle of a computation.
     computes = False
-    greenlet: Any = None
     #: How many callbacks of builtins it is inside of.
     callbacks = 0
-    #: How many tasks and how many batches it has started.
-    handles = 0
+    #: How many batches it has started.
     groups = 0
-    #: What started it, unless a batch did.
-    kind = "spawn"
-    #: What it works under; None until something is.
-    context: TaskContext | None = None
-    #: What it carries for its program; replaced, never changed, as children share it.
-    runtime_context: dict[str, Value] = {}  # noqa: RUF012
-    #: The span that it is in, while spans are recorded; its children begin in it.
-    span: Span | None = None
-    #: The spans that its program has opened by itself, outermost first; replaced, never changed.
-    open_spans: tuple[dict[str, Value], ...] = ()
+    if TYPE_CHECKING:
+        context: TaskContext | None
+        runtime_context: dict[str, Value]
+        span: Span | None
+        open_spans: tuple[dict[str, Value], ...]
+    else:
+        #: What it works under; None until something is.
+        context = Inherited(None)
+        #: What it carries for its program; replaced, never changed, as children share it.
+        runtime_context = Inherited({})
+        #: The span that it is in, while spans are recorded; its children begin in it.
+        span = Inherited(None)
+        #: The spans that its program has opened by itself, outermost first; replaced, never changed.
+        open_spans = Inherited(())
     #: What it waits for that must come from outside the program, and what to do when it cannot come.
     outside: tuple[str, str] | None = None
-    #: What its last wait was for: how to say it, and the things it names.
-    wait: Wait | None = None
     #: The greenlet to go back to when the task was aborted from there.
     aborter: Any = None
-    #: Counts resumptions, so that timers of an earlier wait are recognised as stale.
-    turn = 0
-    #: What it printed and its parent has not taken yet; the root prints at once.
-    output = ""
-    #: The tasks that wait for it to end.
-    waiting: tuple[Task, ...] = ()
-    #: Its unawaited children, as the keys.
-    children: dict[Task, None] | None = None
     #: When its `deadline` blocks end, innermost last, and what it may do after the outermost that has passed.
     deadlines: tuple[float, ...] = ()
     overtime: Overtime | None = None
     #: What it may do after it was asked to end, and once more after that has been thrown.
     patience: Overtime | None = None
     overtime_of_end: Overtime | None = None
+    #: The timers that end its wait when something is due in it.
+    limits: tuple[Timer, ...] = ()
     #: The permits that it has acquired and not released, as the keys.
     held: dict[Grant, None] | None = None
 
-    def __init__(self, body: Callable[[int], Value] | None, parent: Task | None) -> None:
-        self.body = body
-        self.parent = parent
-        self.nesting: int = parent.nesting + 1 if parent else 0
-        #: The context variables that it runs in: a copy of its starter's. The root has its caller's.
-        self.variables: Context | None = None
-        #: What runs it together with others and is notified of its end.
-        self.batch: Group | None = None
-        #: Its number among the tasks that its parent spawned (from 1), or in its batch (from 0).
-        self.index = 0
-        self.started = self.done = self.consumed = False
+    body: Any
+    #: What it returned, once it has.
+    result: Value
+    error: BaseException | None
+    parent: Task | None
+    nesting: int
+    #: How many tasks it has spawned.
+    handles: int
+    started: bool
+    done: bool
+    #: Its parent, when that waits for it to end.
+    awaiter: Task | None
+    #: Whether nobody can ask for its result any more.
+    consumed: bool
+    #: What it runs in, from its start to its end.
+    greenlet: Any
+    #: The context variables that it runs in: a copy of its starter's. The root has its caller's.
+    variables: Context | None
+    #: The attributes of `Inherited` that it has; replaced, never changed, as children share it.
+    inherited: dict[str, Any] | None
+    #: What runs it together with others and is notified of its end.
+    batch: Group | None
+    #: Its unawaited children, as the keys.
+    children: dict[Task, None] | None
+    #: What its last wait was for, once it has waited.
+    wait: Wait | None
+    #: What it printed and its parent has not taken yet; the root prints at once.
+    output: str
+
+    def inherit(self, starter: Task) -> None:
+        """Begin with what ``starter`` hands on."""
+        self.inherited = starter.inherited
+        if self.context is not None:
+            self.context = self.context.branch()
 
     def id(self) -> str:
         """Its place in the tree of tasks, as text (05 §12)."""
@@ -144,7 +183,7 @@ class Task:
             return "task_root"
         if self.batch is not None:
             return self.batch.id_of(self)
-        return f"{self.parent.id()}:{self.kind}:{self.index}"
+        return f"{self.parent.id()}:spawn:{self.index}"
 
     def group_id(self) -> str | None:
         return None if self.batch is None else self.batch.group_id(self)
@@ -153,7 +192,7 @@ class Task:
         """Return what started it."""
         if self.batch:
             return self.batch.name
-        return self.kind if self.parent else "root"
+        return "spawn" if self.parent else "root"
 
     def family(self) -> Iterator[Task]:
         """The task, its unawaited children, theirs, …"""
@@ -172,19 +211,25 @@ class Task:
         """Return True if its wait ends by itself: at a deadline, or since it was asked to end."""
         return bool(self.deadlines) or self.cancel_requested
 
-    def display(self) -> str:
-        """Return how messages name it."""
-        return self.id()
-
-    def handle_id(self) -> str:
-        """Return how its handle shows."""
-        return f"vm_task_{self.index}"
-
     def error_text(self) -> str:
         """The failed task's error as text, with the line it failed at."""
         if not isinstance(self.error, FAILURES):
             raise self.error or AssertionError("the task did not fail")
         return describe(self.error, 0)
+
+
+def new_task(body: Callable[[int], Value] | None, parent: Task | None, nesting: int) -> Task:
+    """Make a task, which isn't in the queue yet. An `__init__` would take half as long again: C calls it."""
+    task = Task()
+    task.body = body
+    task.parent = parent
+    task.nesting = nesting
+    task.index = task.handles = 0
+    task.started = task.done = task.consumed = False
+    task.variables = task.inherited = task.batch = task.greenlet = None
+    task.children = task.awaiter = task.error = None
+    task.output = ""
+    return task
 
 
 # A task whose time is over: its deadline has passed, or it was asked to end. Spec: 05 §9, §11.
@@ -325,9 +370,9 @@ def deadline_begin(tasks: Scheduler, limit: Value) -> float:
     ms = limit.ms if type(limit) is Duration else milliseconds(limit, _DEADLINE_MS)
     when = tasks.now() + max(ms, 0) / 1000
     tasks.current.deadlines += (when,)
-    tasks.may_interrupt = tasks.signal.pending = True
+    tasks.may_interrupt = tasks.signal.alert = tasks.signal.pending = True
     tasks.unseen = 0
-    LOOK.set(tasks.look)
+    LOOK.set(tasks.looker)
     return when
 
 
@@ -367,45 +412,69 @@ def _place(task: Task, token: float) -> int:
 # `spawn` and `await`, and tasks that are never awaited. Spec: 05 §2.
 
 
-def spawn(tasks: Scheduler, body: Callable[[int], Value]) -> TaskHandle:
+def spawn(tasks: Scheduler, body: Callable[[int], Value]) -> Task:
     """Start a child of the current task."""
     if tasks.vm.spans is not None:
         from harnpy.vm.run.spans import recorded_task
 
         body = recorded_task(tasks.vm, body)
-    tasks.current.handles += 1
-    task = tasks.create(body)
-    task.index = tasks.current.handles
-    return TaskHandle(task.handle_id(), task)
+    task, current = tasks.create(body), tasks.current
+    task.index = current.handles = current.handles + 1
+    return task
 
 
 def start_beside(tasks: Scheduler, body: Callable[[int], Value], kind: str) -> Task:
     """Start a task that belongs to the run: it goes on when the current one ends, and is never awaited."""
     tasks.detached.handles += 1
     task = tasks.create(body, tasks.detached)
-    task.index, task.kind = tasks.detached.handles, kind
+    task.index, task.batch = tasks.detached.handles, Beside(kind)
     return task
+
+
+class Beside:
+    """What a task that belongs to the run is in, alone."""
+
+    def __init__(self, kind: str) -> None:
+        self.name = kind
+
+    def id_of(self, task: Task) -> str:
+        assert task.parent
+        return f"{task.parent.id()}:{self.name}:{task.index}"
+
+    def group_id(self, task: Task) -> None:
+        return None
+
+    def on_end(self, task: Task) -> None:
+        assert task.parent
+        if task.parent.children:
+            task.parent.children.pop(task, None)
 
 
 def own_task(tasks: Scheduler, handle: Value) -> Task | None:
     """The task of a handle that the current task made and has not consumed."""
-    task: Task | None = handle.task if type(handle) is TaskHandle else None
-    return task if task and task.parent is tasks.current and not task.consumed else None
+    is_own = type(handle) is Task and handle.parent is tasks.current and not handle.consumed
+    return handle if is_own else None
 
 
 def await_task(tasks: Scheduler, handle: Value = None) -> Value:
     """The result of a task, waited for. Raises the error that it ended with."""
-    if type(handle) is not TaskHandle:
+    if type(handle) is not Task:
         return handle
-    task = own_task(tasks, handle)
-    if task is None:
+    current = tasks.current
+    if handle.parent is not current or handle.consumed:
         return None
-    tasks.join(task)
-    tasks.release(task)
-    if task.error:
-        raise task.error
-    tasks.take_output(task)
-    return task.result
+    if not handle.done:
+        handle.awaiter = current
+        while not handle.done:
+            tasks.suspend(handle)
+    handle.consumed = True
+    if current.children:
+        current.children.pop(handle, None)
+    if handle.error is not None:
+        raise handle.error
+    if handle.output:
+        tasks.take_output(handle)
+    return handle.result
 
 
 # `cancel`, `cancel_graceful` and `is_cancelled`. Spec: 05 §2, §11.
@@ -428,17 +497,16 @@ def cancel_task(tasks: Scheduler, handle: Value = None) -> None:
 
 def cancel_gracefully(tasks: Scheduler, handle: Value = None, timeout: Value = _CANCEL_MS) -> Value:
     """Ask a task to end, wait for it, abort it when it doesn't."""
-    if type(handle) is not TaskHandle:
+    if type(handle) is not Task:
         return None
     task = own_task(tasks, handle)
     if task is None:
         return EnumValue("Result", "Ok", (None,))
     until = tasks.now() + milliseconds(timeout, _CANCEL_MS) / 1000
     tasks.request_cancel(task)
-    task.waiting += (tasks.current,)
+    task.awaiter = tasks.current
     while not task.done and tasks.now() < until:
-        tasks.wake_at(tasks.current, until)
-        tasks.suspend()
+        tasks.suspend_until(until)
     tasks.release(task)
     if not task.done:
         tasks.abort(task)
@@ -467,19 +535,20 @@ def parallel(
     """The forms of 05 §3; ``body(depth, item)`` or, when it takes none, ``body(depth)``."""
     if cap is not None and type(cap) is not int:
         raise TypeFault(f"parallel max_concurrent must be an int; got {type_name(cap)}")
+    items: Sequence[Value]
     if kind == "count":
         count = source if type(source) is int else 0
         tasks.vm.sizes.check_items(count)
-        items: list[Value] = list(range(count))
+        items = range(count)
     elif type(source) is not list:
         return None
     else:
         items = source
-    calls = [applied(body, x) if takes else body for x in paced(items)]
-    limit = cap if cap and cap > 0 else len(calls)
+    limit = cap if cap and cap > 0 else len(items)
+    run = body if takes else lambda depth, _: body(depth)
     if tasks.vm.spans is not None and tasks.vm.spans.on:
-        return _recorded(tasks, tasks.vm.spans, kind, calls, limit)
-    return _outcome(Batch(tasks, _NAMES[kind], calls, limit), kind)
+        return _recorded(tasks, tasks.vm.spans, kind, run, items, limit)
+    return _outcome(Batch(tasks, _NAMES[kind], run, items, limit), kind)
 
 
 def _outcome(batch: Batch, kind: str) -> Value:
@@ -489,7 +558,7 @@ def _outcome(batch: Batch, kind: str) -> Value:
 
 
 def _recorded(
-    tasks: Scheduler, spans: Spans, kind: str, calls: list[Callable[[int], Value]], limit: int
+    tasks: Scheduler, spans: Spans, kind: str, body: Callable[..., Value], items: Sequence[Value], limit: int
 ) -> Value:
     """The same in a span, which is that of a stream until nobody draws from it any more (04 §25)."""
     from harnpy.vm.run.spans import inside, until_drawn
@@ -497,18 +566,12 @@ def _recorded(
     span = spans.begin("parallel", _NAMES[kind])
     if kind != "stream":
         try:
-            return _outcome(Batch(tasks, _NAMES[kind], calls, limit), kind)
+            return _outcome(Batch(tasks, _NAMES[kind], body, items, limit), kind)
         finally:
-            spans.end(span, tasks=len(calls))
+            spans.end(span, tasks=len(items))
     spans.leave(span)
-    within = [inside(spans, span, call) for call in calls]
-    items = Batch(tasks, _NAMES[kind], within, limit).completions()
-    return tasks.vm.calls.generator(Stream, until_drawn(spans, span, items, tasks=len(calls)))
-
-
-def applied(body: Callable[..., Value], item: Value) -> Callable[[int], Value]:
-    """``body`` for one item."""
-    return lambda depth: body(depth, item)
+    results = Batch(tasks, _NAMES[kind], inside(spans, span, body), items, limit).completions()
+    return tasks.vm.calls.generator(Stream, until_drawn(spans, span, results, tasks=len(items)))
 
 
 #: What it costs to start a task, in items.
@@ -516,19 +579,20 @@ _START = 8
 
 
 class Batch:
-    """Calls that run at the same time, at most ``limit`` of them, started in order.
+    """Calls of ``body``, one for each item, that run at the same time: at most ``limit``, started in order.
 
     Iterating returns the tasks as they end. A task that ended keeps its slot until it is asked for.
     """
 
     def __init__(
-        self, scheduler: Scheduler, name: str, calls: Sequence[Callable[[int], Value]], limit: int
+        self, scheduler: Scheduler, name: str, body: Callable[..., Value], items: Sequence[Value], limit: int
     ) -> None:
         self.scheduler = scheduler
         self.name = name
         scheduler.current.groups += 1
         self.number = scheduler.current.groups
-        self._calls = calls
+        self._body = body
+        self._items = items
         self._limit = limit
         self._started = 0
         self._running: dict[Task, None] = {}
@@ -540,9 +604,9 @@ class Batch:
         return f"the tasks of `{self.name}`"
 
     def __iter__(self) -> Iterator[Task]:
-        while self._started < len(self._calls) or self._running:
+        while self._started < len(self._items) or self._running:
             try:
-                while self._started < len(self._calls) and len(self._running) < self._limit:
+                while self._started < len(self._items) and len(self._running) < self._limit:
                     self._start_next()
                 while not self._ended:
                     self._wait()
@@ -556,16 +620,20 @@ class Batch:
 
     def _wait(self) -> None:
         self._reader = self.scheduler.current
-        self.scheduler.suspend(("for", (self,)))
+        self.scheduler.suspend(self)
 
     def _start_next(self) -> None:
         look(_START)
-        task = self.scheduler.create(self._calls[self._started])
+        task = self.scheduler.create(self._run)
         task.index, task.batch = self._started, self
         if self.scheduler.current.cancel_requested:
             self.scheduler.request_cancel(task)
         self._started += 1
         self._running[task] = None
+
+    def _run(self, depth: int) -> Value:
+        """The body of each task."""
+        return self._body(depth, self._items[self.scheduler.current.index])
 
     def id_of(self, task: Task) -> str:
         return f"{self.group_id(task)}:{task.index}"
@@ -607,8 +675,10 @@ class Batch:
         tasks, results = self._in_order(), []
         for task in tasks:
             self.scheduler.take_output(task)
-            ok = EnumValue("Result", "Ok", (task.result,))
-            results.append(err(task.error_text()) if task.error else ok)
+            if task.error is None:
+                results.append(EnumValue("Result", "Ok", (task.result,)))
+            else:
+                results.append(err(task.error_text()))
         failed = sum(task.error is not None for task in tasks)
         return {"results": results, "succeeded": len(tasks) - failed, "failed": failed}
 

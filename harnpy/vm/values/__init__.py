@@ -337,20 +337,21 @@ class Builtin:
 
 
 class TaskHandle:
-    """The result of `spawn`; ``task`` is the scheduler's record, ``id`` is ``vm_task_N``."""
+    """The result of `spawn`: the scheduler's record of a task, made by `harnpy.vm.run.tasks.new_task`."""
 
-    __slots__ = ("id", "task")
+    __slots__ = ("index",)
     type_name = "task_handle"
 
-    def __init__(self, id: str, task: Any) -> None:
-        self.id = id
-        self.task = task
+    index: int
+
+    def handle_id(self) -> str:
+        return f"vm_task_{self.index}"
 
     def display(self) -> str:
-        return f"<task:{self.id}>"
+        return f"<task:{self.handle_id()}>"
 
-    def parts(self) -> tuple[str]:
-        return (self.id,)
+    def parts(self) -> tuple[int]:
+        return (self.index,)
 
 
 class Atomic:

@@ -71,6 +71,12 @@ def drained(handle: Iter) -> Iter:
     return handle
 
 
+def _handle(index: int) -> TaskHandle:
+    handle = TaskHandle()
+    handle.index = index
+    return handle
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -122,7 +128,7 @@ def drained(handle: Iter) -> Iter:
         (EnumValue("Shape", "Rect", (2.0, 3)), "Shape.Rect(2.0, 3)"),
         (Struct("Point", {"y": 2, "x": 1}), "Point {x: 1, y: 2}"),
         (Struct("Empty"), "Empty {}"),
-        (TaskHandle("vm_task_1", None), "<task:vm_task_1>"),
+        (_handle(1), "<task:vm_task_1>"),
         (Atomic(3), "<atomic:3>"),
         (Rng(None), "<rng>"),
         (Iter([1]), "<iter>"),
@@ -159,7 +165,7 @@ def test_display(value: Any, text: str) -> None:
         (Iter([]), "iter"),
         (Generator([]), "generator"),
         (Stream([]), "stream"),
-        (TaskHandle("vm_task_1", None), "task_handle"),
+        (_handle(1), "task_handle"),
         (Atomic(0), "atomic"),
         (Rng(None), "rng"),
     ],
@@ -280,7 +286,7 @@ def test_membership_is_equality_with_an_item(items: list[Any], x: Any) -> None:
         (Set([1, "a"]), Set(["a", 1.0])),
         (Struct("P", {"x": 1, "y": 2}), Struct("P", {"y": 2, "x": 1})),
         (Builtin("len", len, 1), Builtin("len", sum, 1)),
-        (TaskHandle("vm_task_1", None), TaskHandle("vm_task_1", 5)),
+        (_handle(1), _handle(1)),
         (Atomic(4), Atomic(4)),
         (Duration(60_000), Duration(60_000)),
         (Range(1, 3), Range(1, 3)),

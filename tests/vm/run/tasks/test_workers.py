@@ -1,11 +1,14 @@
-"""Pooled greenlets while they wait for their next task. Spec: 05 §1."""
+"""Pooled greenlets: what they hold, how often they switch, and the memory that one takes. Spec: 05 §1."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
 
-from greenlet import greenlet
+import pytest
+from greenlet import greenlet, settrace
 
 from harnpy import Vm
 
@@ -29,3 +32,48 @@ def test_a_worker_that_waits_refers_to_no_greenlet() -> None:
     vm.run_source("await(spawn { 1 })\nlook()")
     assert any("task" in names for names in held)
     assert not [name for names in held for name, value in names.items() if isinstance(value, greenlet)]
+
+
+@pytest.mark.parametrize(
+    ("source", "switches"),
+    [
+        # Once to the first task; the others begin on the stack that it has left. And back.
+        ("parallel 100 { i -> i }", 2),
+        # To each and back.
+        ("for i in 0 to 100 exclusive { await(spawn { i }) }", 200),
+    ],
+)
+def test_tasks_switch_no_more_than_they_must(source: str, switches: int) -> None:
+    vm, events = Vm(), list[str]()
+
+    def stop() -> None:
+        settrace(before)
+
+    def count(event: str, ends: tuple[greenlet, greenlet]) -> None:
+        events.append(event)
+
+    vm.register("stop() -> nil", stop)
+    before = settrace(count)
+    try:
+        vm.run_source(f"{source}\nstop()")
+    finally:
+        settrace(before)
+    assert events == ["switch"] * switches
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_task_that_waits_takes_one_page_for_its_frames() -> None:
+    vm, count, pages = Vm(), 2_000, list[int]()
+    vm.register(
+        "measure() -> nil", lambda: pages.append(int(Path("/proc/self/statm").read_text().split()[1]))
+    )
+    vm.run_source(f"""
+        let go = channel("go")
+        measure()
+        parallel {count + 1} {{ i ->
+          if i < {count} {{ receive(go) }} else {{ measure()\n close_channel(go) }}
+        }}
+    """)
+    before, after = pages
+    # Beside that page it has a copy of its C stack, 1.5 KB, and the objects of a task.
+    assert (after - before) / count < 2.5
