@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 
     from harnpy.vm.run.aio import Turns
     from harnpy.vm.run.tasks import Named, Wait
+    from harnpy.vm.values import Value
+    from harnpy.vm.vm import Vm
 
     #: When, a number that orders timers of one time, and the task to wake; None once it is forgotten.
     Timer = list[Any]
-    from harnpy.vm.values import Value
-    from harnpy.vm.vm import Vm
 
     class Bridge(Protocol):
         """A bridge to an event loop, which waits for coroutines on behalf of tasks."""
