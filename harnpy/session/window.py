@@ -142,8 +142,8 @@ class Window:
     ) -> None:
         self.entries: AppendOnlyList[Event] = AppendOnlyList() if entries is None else entries
         self._notes = notes
-        self._columns: Mapping[Callable[[Any], Any], list[Any]] = NOTHING
-        self._totals: Mapping[Callable[[Any], int], tuple[int, int]] = NOTHING
+        self._columns: Mapping[Callable[..., Any], list[Any]] = NOTHING
+        self._totals: Mapping[Callable[..., Any], tuple[int, int]] = NOTHING
         self._lists: tuple[tuple[int, int, int], list[Message], list[dict[str, Any]]] | None = None
         self._live: tuple[int, list[dict[str, Any]]] | None = None
         #: Whether there are some about live clients among the first lifecycle events, which are read late.
@@ -244,18 +244,16 @@ class Window:
 
     def plain(self) -> tuple[list[Message], list[dict[str, Any]]]:
         """Return the messages as a loop's result shows them, and their events, in new lists."""
-        columns: dict[Any, list[Any]] = self._columns
-        totals: dict[Any, tuple[int, int]] = self._totals
         entries = self.entries.items()
-        messages, events = columns.setdefault(plain_message, []), columns.setdefault(message_event, [])
-        done, hidden = totals.get(plain_message, (0, 0))
+        messages, events = self._cached(plain_message), self._cached(message_event)
+        done, hidden = self._totals.get(plain_message, (0, 0))
         if done < len(entries):
             for entry in entries[done:]:
                 message = plain_message(entry.body)
                 messages.append(message)
                 events.append(None if message is None else message_event(message, entry.first.id))
                 hidden += message is None
-            totals[plain_message] = len(entries), hidden
+            self._totals = {**self._totals, plain_message: (len(entries), hidden)}
         if hidden:
             return [*filter(None, messages)], [*filter(None, events)]
         return list(messages), list(events)
@@ -439,11 +437,15 @@ class Window:
             (position, parts[0] if len(parts) == 1 else Pack(parts)) for position, parts in groups
         )
 
-    def _column(self, of: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+    def _cached(self, of: Callable[..., Any]) -> list[Any]:
         column = self._columns.get(of)
         if column is None:
             column = []
             self._columns = {**self._columns, of: column}
+        return column
+
+    def _column(self, of: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+        column = self._cached(of)
         if len(column) < len(items):
             column.extend([of(item) for item in items[len(column) :]])
         return column

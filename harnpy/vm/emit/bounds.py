@@ -12,6 +12,7 @@ that assigns it.
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.vm.emit.known import ANY, LEAST, MOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,50 +20,17 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from harnpy.vm.emit.emitter import Emitter
+    from harnpy.vm.emit.known import Bounds
     from harnpy.vm.resolve import Variable
 
-    Bounds: TypeAlias = "tuple[int, int]"
     Assigned: TypeAlias = Sequence[tuple[ast.Assign, Variable]]
 
-LEAST, MOST = -(1 << 63), (1 << 63) - 1
-ANY = (LEAST, MOST)
 #: More items than this no list has.
 _MOST_ITEMS = 1 << 60
 #: Stands for the bounds of what nobody looked at, before it is reduced.
 _BEYOND = 1 << 200
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "=="}
-
-
-class Known:
-    """The bounds of the int variables of a function at the place being written: a scope a block."""
-
-    __slots__ = ("_scopes",)
-
-    def __init__(self) -> None:
-        self._scopes: list[dict[Variable, Bounds]] = [{}]
-
-    def enter(self) -> None:
-        self._scopes.append({})
-
-    def leave(self) -> None:
-        self._scopes.pop()
-
-    def of(self, variable: Variable) -> Bounds:
-        for scope in reversed(self._scopes):
-            if variable in scope:
-                return scope[variable]
-        return ANY
-
-    def learn(self, variable: Variable, bounds: Bounds) -> None:
-        """From here on to the end of the block, ``variable`` is within ``bounds``, too."""
-        if not (variable.in_table or variable.late):
-            low, high = self.of(variable)
-            self._scopes[-1][variable] = max(low, bounds[0]), min(high, bounds[1])
-
-    def forget(self, variable: Variable) -> None:
-        for scope in self._scopes:
-            scope.pop(variable, None)
 
 
 def variable_of(e: Emitter, node: ast.Node) -> Variable | None:

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit import TEMP, Operand
-from harnpy.vm.emit.bounds import ANY, bounds
+from harnpy.vm.emit.bounds import bounds
 from harnpy.vm.emit.expressions import condition
 from harnpy.vm.emit.functions import closure
+from harnpy.vm.emit.known import ANY
 from harnpy.vm.resolve.kinds import WRAPPING, View
 
 TYPE_CHECKING = False
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.vm.emit import Text
-    from harnpy.vm.emit.bounds import Bounds
     from harnpy.vm.emit.emitter import Emitter
+    from harnpy.vm.emit.known import Bounds
 
     #: Writes a call of a method as it is made for any receiver.
     PlainCall = Callable[[Emitter, ast.MethodCall, Operand, list[Text]], Text]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.emit import ENTRY, NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading, type_of
-from harnpy.vm.emit.bounds import Known, assume
+from harnpy.vm.emit.known import Known
 from harnpy.vm.emit.source_map import Line, mark
 from harnpy.vm.resolve import signature
 
@@ -513,11 +513,9 @@ class Emitter:
         else:
             self.line(f"return {text}")
 
-    def block(self, block: ast.Block, dest: Destination, *conds: tuple[ast.Node, bool]) -> None:
-        """A `{ … }` with a scope of its own, which runs where the conditions are true, or false."""
+    def block(self, block: ast.Block, dest: Destination) -> None:
+        """A `{ … }` with a scope of its own."""
         self.known.enter()
-        for cond, truth in conds:
-            assume(self, cond, truth)
         self.open_scope(block)
         self.statements(block.statements, dest)
         self.known.leave()

@@ -8,7 +8,8 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.syntax.names import enum_variant
 from harnpy.vm.emit import CONSTANT, NIL, Operand, constant, joined, reading, type_of
-from harnpy.vm.emit.bounds import LEAST, MOST, bounds, unreduced
+from harnpy.vm.emit.bounds import bounds, unreduced
+from harnpy.vm.emit.known import LEAST, MOST
 from harnpy.vm.resolve.kinds import WRAPPING, Record
 
 TYPE_CHECKING = False

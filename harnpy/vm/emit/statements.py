@@ -62,7 +62,7 @@ def while_loop(e: Emitter, node: ast.While) -> None:
             e.line(f"if not {cond}: break")
         e.line(POLL)
         with e.loop():
-            e.block(node.body, DISCARD, (node.cond, True))
+            block_where(e, node.body, DISCARD, (node.cond, True))
     if signal:
         relay(e, signal)
 
@@ -155,12 +155,21 @@ def if_(e: Emitter, node: ast.If, dest: Destination) -> None:
     if_chain(e, node, deciding(e, node.cond), dest)
 
 
+def block_where(e: Emitter, block: ast.Block, dest: Destination, *conds: tuple[ast.Node, bool]) -> None:
+    """Write a block that runs where the conditions are true, or false."""
+    e.known.enter()
+    for cond, truth in conds:
+        assume(e, cond, truth)
+    e.block(block, dest)
+    e.known.leave()
+
+
 def if_chain(e: Emitter, node: ast.If, test: Text, dest: Destination) -> None:
     word = "if"
     passed: list[tuple[ast.Node, bool]] = []
     while True:
         with e.suite(f"{word} {test}"):
-            e.block(node.then, dest, *passed, (node.cond, True))
+            block_where(e, node.then, dest, *passed, (node.cond, True))
         following = node.otherwise
         passed.append((node.cond, False))
         if not isinstance(following, ast.If):
@@ -176,7 +185,7 @@ def if_chain(e: Emitter, node: ast.If, test: Text, dest: Destination) -> None:
         node, word = following, "elif"
     if isinstance(following, ast.Block):
         with e.suite("else"):
-            e.block(following, dest, *passed)
+            block_where(e, following, dest, *passed)
         return
     if dest is not DISCARD:
         with e.suite("else"):
@@ -405,7 +414,7 @@ def yield_(e: Emitter, node: ast.Yield | ast.Emit) -> None:
 
 def guard(e: Emitter, node: ast.Guard) -> None:
     with e.suite(f"if not {condition(e, node.cond)}"):
-        e.block(node.otherwise, DISCARD, (node.cond, False))
+        block_where(e, node.otherwise, DISCARD, (node.cond, False))
     if leaves(node.otherwise):
         assume(e, node.cond, True)
 
