@@ -16,7 +16,7 @@ def test_the_lines_of_the_program_stand_before_what_they_become(harnpy: Command,
         "    for n_2 in range(1, 3 + 1):\n"
         "        if signal.pending: poll()\n"
         "        total_1 = total_1 + n_2\n"
-        "        if total_1 > 1073741823 or total_1 < -1073741823: total_1 = wrap(total_1)\n"
+        "    if total_1 > 1073741823 or total_1 < -1073741823: total_1 = wrap(total_1)\n"
         "# 1 | var total = 0\n"
         "    return None\n"
     )
