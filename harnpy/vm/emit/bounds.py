@@ -55,7 +55,7 @@ def unreduced(e: Emitter, node: ast.Node, deep: int = 6) -> Bounds:
     if variable := variable_of(e, node):
         return e.known.of(variable)
     match node:
-        case ast.Call(name="len") if e.kind(node) == "int":
+        case ast.Call(name="len") if e.refs[id(node)].kind == "builtin":
             return 0, _MOST_ITEMS
         case ast.Binary(op="/" | "%"):
             return _divided(node.op, bounds(e, node.left), bounds(e, node.right)) if deep else ANY

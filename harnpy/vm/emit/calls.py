@@ -14,6 +14,7 @@ from harnpy.vm.emit.emitter import DISCARD
 from harnpy.vm.emit.source_map import is_marked
 from harnpy.vm.resolve.kinds import leaves
 from harnpy.vm.resolve.names import TASK_CALLS, tail_target
+from harnpy.vm.resolve.types import annotation_spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -364,7 +365,7 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
         return False
     e.may_tail = True
     texts = e.operands(args)
-    if fn and version and e.version and not e.loops and only_decides(e, version.view, fn.body, fn):
+    if fn and version and e.version and not e.loops and may_write_out(e, fn, version):
         write_out(e, fn, version, variable.python, texts)
     elif fn:
         known_tail(e, fn, variable.python, texts, version)
@@ -376,6 +377,15 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
             text = f"tail_pipe({target}, {given})"
         e.line("return " + e.mark(node, text))
     return True
+
+
+def may_write_out(e: Emitter, fn: ast.FnDecl, version: Version) -> bool:
+    """Return True if a tail call of ``fn`` can be written out: its arguments need no checks either."""
+    passed = (
+        param.type is None or version.passes(param, i) or not annotation_spec(param.type, e.unit.resolution)
+        for i, param in enumerate(fn.params)
+    )
+    return all(passed) and only_decides(e, version.view, fn.body, fn)
 
 
 def only_decides(e: Emitter, view: View, block: ast.Block, fn: ast.FnDecl) -> bool:

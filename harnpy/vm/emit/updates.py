@@ -645,6 +645,8 @@ def updated_alone(e: Emitter, loop: ast.For | ast.While, assigned: Assigned) -> 
     if not any(may_be_alone(e, variable) and update_of(e, node, variable)[0] for node, variable in assigned):
         return {}
     used: set[Variable] = set()
+    # Of a struct, `first` and the like may be methods of an `impl`, which get hold of it.
+    receiving: set[Variable] = set()
     updated: dict[Variable, set[str]] = {}
     # Each node with whether it is a statement: nothing that was read before it is used after it.
     waiting: list[tuple[ast.Node, bool]] = [(child, child is loop.body) for child in loop.children()]
@@ -666,12 +668,15 @@ def updated_alone(e: Emitter, loop: ast.For | ast.While, assigned: Assigned) -> 
                 updated.setdefault(variable, set()).add(kind)
             waiting += [(part, False) for part in parts]
         else:
+            if isinstance(node, ast.MethodCall) and (variable := named(e, node.object)):
+                receiving.add(variable)
             children = [child for child in node.children() if not reads_part(e, node, child)]
             waiting += [(child, is_statement and leads_to(node, child)) for child in children]
     return {
         variable: kinds.pop()
         for variable, kinds in updated.items()
         if len(kinds) == 1 and not (variable in used or variable in e.alone) and may_be_alone(e, variable)
+        if not (kinds == {"fields"} and variable in receiving)
     }
 
 

@@ -752,7 +752,6 @@ class Scheduler:
                 task.started = True
                 body, task.body = task.body, None
                 task.result = body(1)
-                del body
             except TaskAborted:
                 task.consumed, task.result = True, None
             except FAILURES as error:
@@ -760,6 +759,8 @@ class Scheduler:
             except BaseException as error:
                 # `exit`, Ctrl-C, a failure that is not the program's: the whole run is over.
                 self.fatal = error
+            # However it ended, what it captured is let go of: a permit, say.
+            body = None
             self.finish(task)
             if self.ready and self.begins_next(task):
                 continue

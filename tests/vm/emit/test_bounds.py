@@ -143,3 +143,39 @@ def test_functions_that_call_each_other_in_tail_position(body: str) -> None:
     assert ("while True" in version) == MUTUAL[body]
     calls = "\n".join(f"println(try {{ {f}({n}) }})" for f in "ab" for n in (0, 1, 7, 8, 30, 3000))
     assert output_of(f"{functions}\n{calls}", "compile") == output_of(f"{functions}\n{calls}", "walk")
+
+
+#: Annotations of a parameter that isn't used, with an argument that the checks before a run let pass.
+UNFIT = {
+    '"x" | "z"': '"y"',
+    "1 | 3": "2",
+    "list<int>": '"s"',
+    "{a: int}": "5",
+    "nil | int": '"d"',
+    "bool": "5",
+}
+
+
+@pytest.mark.parametrize("annotation", UNFIT)
+def test_a_tail_call_that_is_written_out_leaves_out_no_check(annotation: str) -> None:
+    """Found by a program: `b` written out in `a` took any argument, even to loop for ever."""
+    source = f"""
+fn a(n, t) {{ if n == 0 {{ return "a" }}
+  return b(n - 1, t) }}
+fn b(n, t: {annotation}) {{ if n == 0 {{ return "b" }}
+  return a(n - 1, t) }}
+println(try {{ a(3, {UNFIT[annotation]}) }} catch (e) {{ e }})
+"""
+    shown = output_of(source, "compile")
+    assert "parameter 't'" in shown
+    assert shown == output_of(source, "walk")
+
+
+def test_a_function_of_the_programs_own_called_len_may_return_any_int() -> None:
+    """Found by reading `unreduced`, which knew the call by its name."""
+    source = """
+fn len(x) { return x - 9223372036854775807 }
+println(len(0) - 5)
+println(if len(1) - 5 > 0 { "above" } else { "below" })
+"""
+    assert output_of(source, "compile") == output_of(source, "walk") == "9223372036854775804\nabove\n"

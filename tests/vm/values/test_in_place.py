@@ -108,3 +108,23 @@ def test_a_turn_copies_nothing(frame: str, tmp_path: Path) -> None:
         if len(set(objects[2:])) != 1:
             copied.append(name)
     assert copied == []
+
+
+@pytest.mark.parametrize("name", ["contains", "count", "empty", "first", "index_of", "join", "last"])
+def test_a_method_of_an_impl_may_keep_its_struct(name: str) -> None:
+    """Found by reading `updated_alone`: of a list these methods only read."""
+    source = f"""
+struct Box {{ n: int }}
+impl Box {{ fn {name}(self) {{ return self }} }}
+fn run() {{
+  var box = Box {{n: 9}}
+  var kept = []
+  for i in 0 to 3 {{
+    box.n = i
+    kept = kept.push(box.{name}())
+  }}
+  return kept.map({{ each -> each.n }})
+}}
+return run()
+"""
+    assert Vm().run_source(source) == [0, 1, 2, 3]

@@ -34,6 +34,20 @@ def test_a_worker_that_waits_refers_to_no_greenlet() -> None:
     assert not [name for names in held for name, value in names.items() if isinstance(value, greenlet)]
 
 
+def test_a_worker_that_waits_keeps_nothing_of_a_task_that_was_cancelled() -> None:
+    """Found by a program: a permit that the cancelled task had captured was never free again."""
+    assert Vm().run_source("""
+        fn f() {
+          let permit = sync_mutex_acquire("m")
+          let t = spawn { sleep(1h)\n type_of(permit) }
+          sleep(1)
+          cancel(t)
+        }
+        f()
+        return sync_mutex_acquire("m", 0) != nil
+    """)
+
+
 @pytest.mark.parametrize(
     ("source", "switches"),
     [
