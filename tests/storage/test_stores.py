@@ -133,6 +133,22 @@ class TestStores:
         stream.append(notes(1, *odd), 0)
         assert texts(store.stream("session", "s", NOTES)) == odd
 
+    @pytest.mark.parametrize("together", [True, False])
+    def test_times_come_back_as_they_were(self, store: Store, together: bool) -> None:
+        """Also those that a float has no microseconds of: year 1 and year 9999."""
+        times = [-62_135_596_799_999_999, -1, 0, 1_767_225_600_123_457, 253_402_300_799_999_999]
+        rows = [Row(number, "note", time, "{}") for number, time in enumerate(times, 1)]
+        stream = store.stream("k", "s", Rows())
+        if together:
+            stream.append([row._replace(more=len(rows) - row.seq) for row in rows], 0)
+        else:
+            for row in rows:
+                stream.append([row], row.seq - 1)
+        assert [row.time for row in stream.read()] == times
+        head = store.head("k", "s")
+        assert head is not None
+        assert head.created == times[0]
+
     def test_what_is_read_may_be_changed_without_harm(self, store: Store) -> None:
         stream = store.stream("session", "s", NOTES)
         stream.append(notes(1, "a"), 0)

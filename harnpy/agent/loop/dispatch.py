@@ -395,6 +395,7 @@ class Dispatcher:
         self._world = conversation.world
         self._conversation = conversation
         self._repeats = Repeats(options)
+        self._gate = gate
         self._checker = CallChecker(toolbox, gate, self._repeats, conversation.world)
         self._runner = ToolRunner(runtime, options, toolbox, conversation)
         self._reports = CallReports(runtime, state, conversation, emit, toolbox)
@@ -405,6 +406,8 @@ class Dispatcher:
         """Make the calls of a turn, in order. ``answer`` adds each result to the conversation."""
         self._reports.iteration = iteration
         self._reports.answer = answer
+        if self._gate.has_functions:
+            self._conversation.store()  # they may look at the answer
         try:
             return self._made(calls, iteration, answer)
         finally:

@@ -75,6 +75,11 @@ class Gate:
         self._permissions = Permissions(rules.permissions, session_id, log)
         self._ask = ask
 
+    @property
+    def has_functions(self) -> bool:
+        """Return whether functions of the program are among the rules."""
+        return any(policy.has_functions for policy in self._rules.permissions)
+
     def decide(self, name: str, arguments: Dict, call_id: str | None = None) -> Decision:
         """Decide on a call. Raises what a callback raises, and `MisuseError` for an invalid answer."""
         if not self._rules:

@@ -243,10 +243,12 @@ class Arguments(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """``tool`` is a pattern of tool names; ``applies`` tests a call's arguments."""
+    """``tool`` is a pattern of tool names; ``applies`` tests a call's arguments, by a function of the program
+    if it ``is_function``."""
 
     tool: str
     applies: Matcher
+    is_function: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,6 +258,11 @@ class PermissionPolicy:
     allow: tuple[Rule, ...] = ()
     deny: tuple[Rule, ...] = ()
     on_escalation: Any = None
+
+    @property
+    def has_functions(self) -> bool:
+        """Return whether functions of the program are among the rules; `on_escalation` is none of them."""
+        return any(rule.is_function for rule in (*self.allow, *self.deny))
 
     def denial(self, tool: str, arguments: Arguments) -> str | None:
         """Return why the rules alone deny a call, None when they grant it."""
@@ -452,7 +459,10 @@ def _rules(given: Any, label: str, compare: _Compare) -> tuple[Rule, ...]:
     if isinstance(given, list):
         return tuple(Rule(pattern, _anything) for pattern in _patterns(given, label))
     if isinstance(given, dict):
-        return tuple(Rule(pattern, _matcher(wanted, label, compare)) for pattern, wanted in given.items())
+        return tuple(
+            Rule(pattern, _matcher(wanted, label, compare), callable(wanted))
+            for pattern, wanted in given.items()
+        )
     raise MisuseError(f"{label}: expected a list or dict, got {type_name(given)}")
 
 

@@ -25,8 +25,12 @@ if TYPE_CHECKING:
 #: How many rows are read at a time.
 _PAGE = 1000
 
-#: Microseconds since 1970 as a time of the server. The driver would take longer to write out a `datetime`.
-MOMENT = "(timestamptz 'epoch' + {}::float8 * interval '1 microsecond')"
+#: Microseconds since 1970 as a time of the server. The driver would take longer to write out a `datetime`. In
+#: two parts: intervals are multiplied by floats, which don't have all the microseconds of distant times.
+MOMENT = (
+    "(timestamptz 'epoch' + {0}::bigint / 1000000 * interval '1 second'"
+    " + mod({0}::bigint, 1000000) * interval '1 microsecond')"
+)
 COLUMNS = "sid, seq, type, time, turn, more, cost, tool_key, data, rest"
 _NAMES = ("seqs", "types", "times", "turns", "mores", "costs", "keys", "datas", "rests")
 _TYPES = ("bigint", "text", "bigint", "bigint", "integer", "float8", "bytea", "json", "json")

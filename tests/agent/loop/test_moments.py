@@ -143,6 +143,13 @@ ROWS = {
         ),
         f"{START}\n{REPLY} tool_started\napproval_requested\napproval_resolved\n{RAN}",
     ),
+    "a function of a rule": Row(
+        acting(
+            '"x"',
+            '{permissions: {allow: {act: { a -> agent_session_length("s") == 2 }}}}',
+        ),
+        f"{START}\n{REPLY}\ntranscript_event tool_started\n{RAN}",
+    ),
     "an escalation that is granted": Row(
         acting('"x"', '{permissions: {deny: ["act"], on_escalation: { r -> true }}}'),
         f"{START}\n{REPLY} approval_requested\napproval_resolved\n"
