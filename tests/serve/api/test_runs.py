@@ -225,7 +225,8 @@ def test_those_who_watch_a_run_share_one_look(run, tmp_path):
             readers = [asyncio.create_task(read()) for _ in range(100)]
             await asyncio.sleep(0.1)
             assert threading.active_count() < before + 25  # the pool's, whatever the readers are
-            await ann.post("/v1/waitpoints/gate-x", json={})
+            while (await ann.post("/v1/waitpoints/gate-x", json={})).status_code == 404:  # not asked for yet
+                await asyncio.sleep(0.02)
             found = await asyncio.gather(*readers)
             steps = (await ann.get("/v1/runs/r/events")).json()["steps"]
             assert steps
