@@ -248,6 +248,7 @@ class Window:
         messages, events = self._cached(plain_message), self._cached(message_event)
         done, hidden = self._totals.get(plain_message, (0, 0))
         if done < len(entries):
+            del messages[done:], events[done:]  # of a call that was interrupted
             for entry in entries[done:]:
                 message = plain_message(entry.body)
                 messages.append(message)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harnpy.faults import LOOK, Interruption
 from harnpy.formats.tool_messages import calls_of, results_of
 from harnpy.session import Event, EventDraft, Session
 from harnpy.session import events as kinds
@@ -289,3 +290,21 @@ def test_a_summary_behind_messages_that_were_kept_stays_there() -> None:
 )
 def test_the_working_set(read: list[str], modified: list[str], text: str | None) -> None:
     assert working_set(read, modified) == text
+
+
+def test_plain_messages_that_were_interrupted_are_made_anew() -> None:
+    session = opened(said("user", "a"), said("user", "b"), said("user", [{"type": "text", "text": "c"}]))
+    window = session.view.window
+
+    def interrupt(items: int) -> None:
+        raise Interruption("deadline")
+
+    token = LOOK.set(interrupt)
+    try:
+        with pytest.raises(Interruption):
+            window.plain()
+    finally:
+        LOOK.reset(token)
+    messages, events = window.plain()
+    assert [message["content"] for message in messages[:2]] == ["a", "b"]
+    assert (len(messages), len(events)) == (3, 3)

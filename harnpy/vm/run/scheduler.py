@@ -734,7 +734,7 @@ class Scheduler:
     def start(self, task: Task, worker: Any) -> None:
         """Run ``task`` in ``worker``, a greenlet of the pool, until it first gives way."""
         task.greenlet, worker.gr_context, self.current = worker, task.variables, task
-        if self.may_interrupt:
+        if self.signal.alert:
             self.refresh()
         worker.switch(None)
 
