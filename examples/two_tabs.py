@@ -175,7 +175,7 @@ async def demonstrate(store):
             await asyncio.gather(*streams)
         server.should_exit = True
         await serving
-    print("both tabs show the same:", left.lines == right.lines, "in pieces:", left.pieces > 4 < right.pieces)
+    print("both tabs show the same:", left.lines == right.lines, "in pieces:", left.pieces > 2 < right.pieces)
     print("\n".join(right.lines))
 
 

@@ -49,8 +49,9 @@ def test_every_row_has_the_figures_of_its_parts(row: str, run: Run, bench: Any) 
     if not is_there(_RIVALS.get(row, "pytest")):
         pytest.skip("its rival isn't installed")
     figures = json.loads(run("bench/report.py", "--measure", row, *_FEW))
+    # A difference of two times may be negative, so short.
     found = {part.name: part.figure(figures) for part in bench("rows").ROWS[row].parts}
-    assert {name for name, figure in found.items() if figure is None or figure[0] <= 0} == set()
+    assert {name for name, figure in found.items() if figure is None} == set()
 
 
 def test_there_are_fifteen_rows(bench: Any) -> None:
