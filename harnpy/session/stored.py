@@ -512,7 +512,7 @@ class StoredSession(Session):
         taken = None if is_near else self._due(events, seen)
         if taken is not None:
             draft = EventDraft(kinds.PROJECTION_SNAPSHOTTED, taken.payload)
-            events.append(Event.drafted(draft, self.origin, seen + len(events) + 1, events[-1].moment))
+            events += Event.drafted((draft,), self.origin, seen + len(events), events[-1].moment)
             basis = taken.basis
             _join(events)
         digest = self._digest.after(events)

@@ -183,11 +183,11 @@ class CallChecker:
         name, given = call["name"], call["arguments"]
         if isinstance(given, dict) and PARSE_ERROR in given:
             text = f"ERROR: {display(given[PARSE_ERROR])}"
-            return CheckedCall(call, given, Rejection(text, "schema_validation"))
+            return CheckedCall(name, call, given, Rejection(text, "schema_validation"))
         aliases = {**FILE_ALIASES.get(name, {}), **self._toolbox.annotations(name).arg_aliases}
         arguments = normalised_arguments(given, aliases)
         decision = self._gate.decide(name, arguments, call.get("id"))
-        checked = CheckedCall(call, decision.arguments, notes=decision.notes, leads=decision.leads)
+        checked = CheckedCall(name, call, decision.arguments, notes=decision.notes, leads=decision.leads)
         if decision.reason is not None:
             text = denied_text(name, decision.reason)
             checked.rejection = Rejection(text, PERMISSION_DENIED, decision.reason, decision.metadata)

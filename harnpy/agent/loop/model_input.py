@@ -67,7 +67,7 @@ class ModelInput:
     def add(self, message: Dict) -> None:
         self.conversation.add(message)
         self._record((message,))
-        self._bytes += content_bytes((message,))
+        self._bytes += message_bytes(message)
 
     def feed_back(self, kind: str, text: str) -> None:
         """Add a message from the runtime to the model."""
@@ -77,8 +77,9 @@ class ModelInput:
         """Add what others have injected into the session meanwhile."""
         self._follow()
         arrivals = self.conversation.arrivals()
-        self._record(arrivals)
-        self._bytes += content_bytes(arrivals)
+        if arrivals:
+            self._record(arrivals)
+            self._bytes += content_bytes(arrivals)
 
     def current(self) -> Request:
         """Return the request with the conversation as it is now."""

@@ -59,6 +59,8 @@ class Price:
         return (saved + for_an_hour * (base - hour_price)) / 1_000_000
 
     def _rates(self, prompt: int) -> Price | Tier:
+        if not self.tiers:
+            return self
         reached = [tier for tier in self.tiers if prompt > tier.above]
         return max(reached, key=lambda tier: tier.above) if reached else self
 
