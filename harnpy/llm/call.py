@@ -101,15 +101,19 @@ class Models:
         self.recording: FixtureRecording | None = None
         #: Whether who watches a reply come is called meanwhile, and not only once it is there.
         self.tells_pieces = True
+        #: Whether tools are offered natively by default to whatever can take them: also to models that are
+        #: provided, or mocked.
+        self.prefers_native = False
         self.account = Account(tracing)
         self.trace = self.account.trace
         self.rates = RateLimits(
             env, world.clock.monotonic, waiting.sleep, lambda name: self.config.known_providers.rpm(name)
         )
 
-    def beside(self, waiting: Waiting, connections: Connections) -> Models:
+    def beside(self, waiting: Waiting, connections: Connections, *, prefers_native: bool = False) -> Models:
         """Return these models for another task, which waits in its own way and has an account of its own."""
         models = copy(self)
+        models.prefers_native = prefers_native
         models.waiting, models.connections = waiting, connections
         models.account = Account()
         models.trace = models.account.trace
@@ -148,7 +152,12 @@ class Models:
 
     def tool_format(self, provider: str, model: str) -> str:
         """Return how tools are offered to the model by default: ``text`` or ``native``."""
-        return self.config.known_models.tool_format(model, provider, mocked=self.mock.intercepts(provider))
+        known = self.config.known_models
+        if not self.prefers_native:
+            return known.tool_format(model, provider, mocked=self.mock.intercepts(provider))
+        if provider in self.provided or (provider == MOCK and known.takes_tools(model, provider)):
+            return "native"
+        return known.tool_format(model, provider)
 
     def _defer_tools(self, request: Request, options: Options, entries: list[dict[str, Any]]) -> None:
         """Hold tools back, if they are to be searched for. Raises `OptionError`."""

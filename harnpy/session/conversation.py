@@ -499,19 +499,18 @@ class SessionConversation(Conversation):
         if isinstance(self._began, EventDraft):
             self._began = self._began.event
         for event in events:
-            if event.type != kinds.MESSAGE_ADDED:
-                self._note_event(event)
-            elif event.body.get("role") == "assistant":
+            if event.type == kinds.MESSAGE_ADDED and event.body.get("role") == "assistant":
                 self._answer = event
-
-    def _note_event(self, event: Event) -> None:
-        """Have an event be part of the loop's result, if it is one that results show."""
-        self._noted += self._order.add(event.type, event.body, event)
 
     def _append(
         self, session: Session, drafts: list[EventDraft], expected_version: int | None
     ) -> list[Event]:
-        return session.write(*drafts, expected_version=expected_version)
+        """Append the drafts, and have those events be part of the loop's result that results show."""
+        events = session.write(*drafts, expected_version=expected_version)
+        for event in events:
+            if event.type != kinds.MESSAGE_ADDED:
+                self._noted += self._order.add(event.type, event.body, event)
+        return events
 
     def _store_end(self) -> None:
         self.store()

@@ -53,12 +53,9 @@ class TurnConversation(SessionConversation):
     def _append(
         self, session: Session, drafts: list[EventDraft], expected_version: int | None
     ) -> list[Event]:
-        events = super()._append(session, drafts, expected_version)
+        events = session.write(*drafts, expected_version=expected_version)
         self._turn.wrote(events)
-        return events
-
-    def _note_event(self, event: Event) -> None:
-        """Do nothing: nobody asks for the transcript."""
+        return events  # nobody asks for the transcript
 
     def _store_end(self) -> None:
         """Leave what is pending to the turn, which writes it with its end."""

@@ -243,7 +243,8 @@ def check_options(definition: AgentDef, providers: Iterable[str]) -> None:
                 f"agent '{definition.name}': option '{key}' isn't one of a definition: {_NOT_OPTIONS[key]}"
             )
     try:
-        LOOP.check("agent_loop", definition.options, lambda: providers)
+        if definition.options:
+            LOOP.check("agent_loop", definition.options, lambda: providers)
         if isinstance(definition.model, dict):
             CALL.check("llm_call", _with_provider(definition.model), lambda: providers)
     except OptionError as error:
@@ -267,8 +268,6 @@ def loop_options(build: AgentBuild, models: Models, found: Sequence[FoundSkill])
     options["skills"] = _skills(definition, found)
     options["messages"] = []
     _annotate(options, build.read_only)
-    if "tool_format" not in options:
-        options["tool_format"] = _tool_format(options, models)
     return options
 
 
@@ -341,12 +340,3 @@ def _annotate(options: Dict, read_only: list[str]) -> None:
         known = {name: {"kind": "read", "side_effect_level": "read_only"} for name in read_only}
         annotations = {**known, **(policy.get("tool_annotations") or {})}
         options["policy"] = {**policy, "tool_annotations": annotations}
-
-
-def _tool_format(options: Dict, models: Models) -> str:
-    """Return how tools are offered to the model: natively if it can."""
-    provider, model = models.router.route(models.options(options)).first
-    known = models.config.known_models
-    if provider in models.provided or (provider == MOCK and known.takes_tools(model, provider)):
-        return "native"
-    return known.tool_format(model, provider)

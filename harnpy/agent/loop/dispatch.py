@@ -427,6 +427,8 @@ class Dispatcher:
 
     def _reading_run(self, calls: list[Call]) -> list[Call]:
         """Return the leading calls that only read, each of them once; [] if there is nothing to gain."""
+        if len(calls) < 2:
+            return []
         run: list[Call] = []
         seen: set[str] = set()
         for call in calls:

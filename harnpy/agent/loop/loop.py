@@ -173,7 +173,8 @@ class Loop:
         clock, conversation, state = self.models.world.clock.monotonic, self.conversation, self.state
         begin = clock()
         self._begin()
-        self.skills.restore(conversation.active_skills())
+        if self.skills:
+            self.skills.restore(conversation.active_skills())
         status = self._turns()
         if status == "done" and not self._tools_succeeded():
             status = "failed"
@@ -432,7 +433,8 @@ class Loop:
     # Hooks and the result.
 
     def _run_hooks(self, event: str, **turn: Any) -> None:
-        self.runtime.hooks.run(event, session={"id": self.conversation.id}, turn=turn)
+        if self.runtime.hooks:
+            self.runtime.hooks.run(event, session={"id": self.conversation.id}, turn=turn)
 
     def _result(self, status: str, ms: int) -> Dict:
         trace, state = self.models.trace, self.state

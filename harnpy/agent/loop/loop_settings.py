@@ -48,6 +48,7 @@ class Profile(NamedTuple):
     schema_retries: int
 
 
+_PROFILE: str = LOOP.default("profile")
 PROFILES = {
     "tool_using": Profile(50, 8, 0, 2, 0),
     "researcher": Profile(30, 4, 0, 2, 0),
@@ -98,7 +99,7 @@ class LoopOptions(Struct, frozen=True):
 
 def profile_of(options: Options, caller: str) -> Profile:
     """Return the preset that the options name. Raises `MisuseError` for an unknown one."""
-    name = options.string("profile", LOOP.default("profile"))
+    name = options.string("profile", _PROFILE)
     found = PROFILES.get(name or "")
     if found is None:
         raise MisuseError(f"{caller}: profile must be one of {', '.join(PROFILES)}; got `{name}`")

@@ -108,9 +108,11 @@ class ModelInput:
         ``mode``: ``preflight`` before a call, ``auto`` after a turn with tools.
         """
         compaction = self.compaction
-        if compaction is None or not self._full(compaction.threshold, mode):
+        if compaction is None:
             return
-        self._shorten(compaction, mode, iteration)
+        room = compaction.threshold - self._tokens()
+        if room < 0 or (room == 0 and mode == "preflight"):
+            self._shorten(compaction, mode, iteration)
 
     def being_compacted(self) -> Dict:
         """Return what the log says of a compaction that a model is asked for. Spec: 10 §A1.2."""
@@ -186,10 +188,6 @@ class ModelInput:
         self._measure()
         self._record((made.message,))
         return True
-
-    def _full(self, threshold: int, mode: str) -> bool:
-        estimate = self._tokens()
-        return estimate >= threshold if mode == "preflight" else estimate > threshold
 
     def _tokens(self) -> int:
         """Estimate the tokens of conversation and system prompt."""

@@ -308,7 +308,7 @@ class ModelOffer:
             return False
         self._seen = self._skills.changes, visible
         self.allowed = self._scoped(self.entries)
-        shown = self._scoped(visible)
+        shown = self.allowed if visible is self.entries else self._scoped(visible)
         native = self._options.tool_format == "native" and self.has_tools
         request.tools = self._native_tools(shown, request.search) if native else None
         parts = self._parts(shown, request.tools)
@@ -317,6 +317,8 @@ class ModelOffer:
         return True
 
     def _scoped(self, entries: list[Dict]) -> list[Dict]:
+        if not self._skills:
+            return entries
         return [entry for entry in entries if self._skills.allows(entry["name"], entry)]
 
     def _native_tools(self, shown: list[Dict], search: Search | None) -> list[Dict]:

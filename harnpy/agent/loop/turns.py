@@ -341,7 +341,8 @@ class Turns:
         return stop
 
     def _run_hooks(self, info: Dict) -> None:
-        self._hooks.run(POST_AGENT_TURN, session={"id": self.model_input.conversation.id}, turn=info)
+        if self._hooks:
+            self._hooks.run(POST_AGENT_TURN, session={"id": self.model_input.conversation.id}, turn=info)
 
     # A turn without tool calls. Spec: 07 §6.4.
 

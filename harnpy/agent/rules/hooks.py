@@ -126,13 +126,14 @@ class Hooks:
 
     def run(self, event: str, **payload: Any) -> None:
         """Notify the hooks of an event that they can't change."""
-        for each in self._of(event) if self else ():
+        for each in self._of(event):
             given = {"event": event, **payload}
             if each.applies(given):
                 each.handler(given)
 
     def _of(self, event: str) -> list[Hook]:
-        return [each for each in (*self._lasting, *self._hooks) if each.event == event]
+        hooks = (*self._lasting, *self._hooks)
+        return [each for each in hooks if each.event == event] if hooks else []
 
 
 def hook(event: str, handler: Handler, pattern: str = "*") -> Hook:
