@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from harnpy import telemetry
 from harnpy.faults import OptionError
 from harnpy.formats.dicts import Options
 from harnpy.formats.schema_checks import SchemaValues
@@ -139,8 +140,9 @@ class Models:
             request.tools = native_tools(tools, style) or None
         request.tool_format = options.string("tool_format") or self.tool_format(*route.first)
         request.transport = read_transport(options, self._env)
-        given = options.value("structural_experiment")
-        request.experiment = read_experiment(given, self._env(EXPERIMENT))
+        experiment, usual = options.value("structural_experiment"), self._env(EXPERIMENT)
+        if experiment is not None or usual:
+            request.experiment = read_experiment(experiment, usual)
         self._defer_tools(request, options, tools)
         if not self.mock.queued and request.provider not in self.provided:
             config.known_providers.require_known(request.provider)
@@ -311,7 +313,7 @@ class Models:
         complete = self._complete(request) if answer is None else answer
         if request.shown is not None:
             request.shown.began(request)
-        with model_span(request) as span:
+        with model_span(request) if telemetry.is_on() else telemetry.OFF as span:
             reply = self._received(complete(request), request.shown)
             reply.price = request.price
             if span.records:

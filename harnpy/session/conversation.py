@@ -315,7 +315,7 @@ class SessionConversation(Conversation):
         self._mark(session)
 
     def add(self, message: Dict) -> None:
-        super().add(message)
+        self.messages.append(message)
         draft = EventDraft(kinds.MESSAGE_ADDED, message, turn=self._began)
         if message.get("role") == "assistant":
             self._answer = draft

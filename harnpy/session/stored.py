@@ -311,7 +311,7 @@ class StoredSession(Session):
 
     @property
     def revision(self) -> int:
-        return self._digest.revision
+        return self._digest.saves.count
 
     @property
     def total_cost(self) -> float:
@@ -322,7 +322,7 @@ class StoredSession(Session):
 
     @property
     def definition(self) -> Any:
-        return self._digest.definition
+        return self._digest.facts.get("definition") or None
 
     def read(
         self,

@@ -56,6 +56,8 @@ PROFILES = {
     "completer": Profile(1, 0, 0, 2, 0),
 }
 LLM_BACKOFF_MS = 2000
+#: The options that say together what tools there are, and what they may do.
+_SURFACE = ("tools", "policy", "approval_policy", "tool_search")
 
 #: What switches an option off.
 COMPACTION_OFF: tuple[object, ...] = (None, False, "none", [], {})
@@ -461,7 +463,7 @@ def read_settings(
     loop_options = read_loop_options(options, profile, caller, default_format, request.tool_format)
     tools: list[Dict] = []
     if options.value("tools") is not None:
-        surface = {key: options.value(key) for key in ("tools", "policy", "approval_policy", "tool_search")}
+        surface = {key: options.given.get(key) for key in _SURFACE}
         is_native = loop_options.tool_format == "native"
         tools = checked_tools(runtime, surface, rules, system, message, caller, is_native)
     skills, matching = inherited_skills(runtime, options.value("skills"), options.value("skill_match"))

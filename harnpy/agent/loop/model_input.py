@@ -200,9 +200,8 @@ class ModelInput:
         if former is None:
             return False
         self._measure()
-        if self._is_recorded():
-            known = set(map(id, former))
-            self._record(message for message in self.conversation.messages if id(message) not in known)
+        known = set(map(id, former))
+        self._record(message for message in self.conversation.messages if id(message) not in known)
         return True
 
     def _measure(self) -> None:
@@ -211,11 +210,10 @@ class ModelInput:
 
     def _record(self, messages: Iterable[Dict]) -> None:
         """Add messages that enter the conversation to the records that are kept."""
-        for message in messages if self._is_recorded() else ():
+        if self.segment is None and self.recorded is None:
+            return
+        for message in messages:
             if self.segment is not None:
                 self.segment.message(message)
             if self.recorded is not None:
                 self.recorded.append(message)
-
-    def _is_recorded(self) -> bool:
-        return self.segment is not None or self.recorded is not None

@@ -275,6 +275,7 @@ class ModelOffer:
         deferred: DeferredTools | None = None,
     ) -> None:
         self.entries = entries
+        self.has_tools = bool(entries) or bool(skills)
         self.allowed = entries
         self.style = style
         self._options = options
@@ -289,10 +290,6 @@ class ModelOffer:
         self._seen: tuple[int, list[Dict]] | None = None
         #: What is offered now.
         self.prompt = Prompt()
-
-    @property
-    def has_tools(self) -> bool:
-        return bool(self.entries) or bool(self._skills)
 
     def names(self) -> list[str]:
         """Return the names that a call in the text of an answer may use."""

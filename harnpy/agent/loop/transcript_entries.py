@@ -171,7 +171,7 @@ def text_message(reply: Reply, text: str) -> Dict:
 
 def _marks(reply: Reply) -> Dict:
     """Return the keys of a message that only its service understands, and which one that is."""
-    own = reply.parts or reply.more or any(map(_own_keys, reply.tool_calls))
+    own = reply.parts or reply.more or not all(map(CALL_KEYS.issuperset, reply.tool_calls))
     return {**reply.more, "origin": reply.origin} if own and reply.origin else {}
 
 

@@ -273,7 +273,7 @@ class Turns:
         self._emit("iteration_end", iteration=turn.iteration, turn_info=info)
         if turn.ending is not None:
             return turn.ending
-        if any(name in self.options.stop_after_tools for name in info["successful_tool_names"]):
+        if not set(self.options.stop_after_tools).isdisjoint(info["successful_tool_names"]):
             return "done"
         if self._called_back(info):
             return "done"
@@ -309,19 +309,24 @@ class Turns:
     def _tool_turn_info(self, turn: Turn, results: list[Result]) -> Dict:
         names = [call["name"] for call in turn.calls]
         self._single_tool_turns = self._single_tool_turns + 1 if len(names) == 1 else 0
-        made = [
-            {"tool_name": result.call["name"], "status": result.status, "rejected": result.status == REJECTED}
-            for result in results
-            if result.status is not None
-        ]
-        good = dict.fromkeys(item["tool_name"] for item in made if item["status"] == OK)
+        made: list[Dict] = []
+        good: dict[str, None] = {}
+        failed = False
+        for result in results:
+            name, status = result.call["name"], result.status
+            if status is not None:
+                made.append({"tool_name": name, "status": status, "rejected": status == REJECTED})
+            if status == OK:
+                good[name] = None
+            else:
+                failed = True
         return {
             "tool_names": names,
             "tool_results": made,
             "successful_tool_names": list(good),
             "tool_count": len(names),
             "iteration": turn.iteration,
-            "failed": any(result.status != OK for result in results),
+            "failed": failed,
             "consecutive_single_tool_turns": self._single_tool_turns,
             "session_tools_used": list(self.state.calls),
             "session_successful_tools": list(self.state.successful),

@@ -7,6 +7,7 @@ The first refusal decides. `Gate.decide` changes nothing but the session grants 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.agent.rules.permissions import PermissionDecision, Permissions, Verdict, permission_events
@@ -72,8 +73,13 @@ class Gate:
         self._rules = rules
         self._hooks = hooks
         self._place = place
-        self._permissions = Permissions(rules.permissions, session_id, log)
+        self._session_id = session_id
+        self._log = log
         self._ask = ask
+
+    @cached_property
+    def _permissions(self) -> Permissions:
+        return Permissions(self._rules.permissions, self._session_id, self._log)
 
     def decide(self, name: str, arguments: Dict, call_id: str | None = None) -> Decision:
         """Decide on a call. Raises what a callback raises, and `MisuseError` for an invalid answer."""
