@@ -139,8 +139,8 @@ class SurfaceTool:
         self.entry = entry
         self.name: str = entry["name"]
         self.parameters = parameters_of(entry)
-        own = read_annotations(entry.get("annotations"))
-        found = own or read_annotations(as_dict(policy.get("tool_annotations")).get(self.name))
+        said = entry.get("annotations"), as_dict(policy.get("tool_annotations")).get(self.name)
+        found = next((read_annotations(each) for each in said if isinstance(each, dict)), None)
         self.annotated = found is not None
         self.annotations = found or UNKNOWN
 

@@ -237,17 +237,13 @@ class Digest:
         """Return the digest of the log with these events behind it."""
         after = Digest.__new__(Digest)
         after._shared, after.saves = self._shared, self.saves.copy()
-        after.facts = self.facts  # shared while nothing changes
+        after.facts = self.facts  # shared while nothing changes: then so is the head, but for the revision
         for event in events:
             if event.cost or event.type in _EFFECTS or event.seq == self._shared:
                 after.facts = dict(self.facts)
                 break
         after.add(events)
         return after
-
-    def has_head_of(self, other: Digest) -> bool:
-        """Return whether the stream's head is the same as of another digest, as far as shows at a glance."""
-        return self.facts is other.facts and self.saves.count == other.saves.count
 
     @property
     def cost(self) -> float:

@@ -210,9 +210,9 @@ class Capabilities:
     def names(self) -> list[str]:
         return sorted(self._known)
 
-    def of(self, names: Iterable[str]) -> list[Capability]:
+    def of(self, names: Sequence[str]) -> list[Capability]:
         """Return the capabilities of those names. Raises `AgentError` for an unknown one."""
-        return [self._known[name] for name in known_names("capability", names, self._known)]
+        return [self._known[name] for name in known_names("capability", names, self._known)] if names else []
 
 
 # The options that a definition's loop runs with: of the definition, its capabilities and the session's
@@ -304,11 +304,13 @@ def _tool_names(build: AgentBuild) -> list[str]:
     """Return which tools the model may call: of the definition's, those that the session has chosen."""
     definition, entries = build.definition, build.entries
     names = list(entries) if definition.tools is None else known_names("tool", definition.tools, entries)
-    denied = known_names("tool", definition.denied_tools, entries)
+    if definition.denied_tools:
+        denied = known_names("tool", definition.denied_tools, entries)
+        names = [name for name in names if name not in denied]
     chosen = build.session.get("tools")
     if chosen is not None:
         names = [name for name in known_names("tool", chosen, entries) if name in names]
-    return [name for name in names if name not in denied]
+    return names
 
 
 def _skills(definition: AgentDef, found: Sequence[FoundSkill]) -> list[Dict] | None:

@@ -504,7 +504,8 @@ class Dispatcher:
             status, category = REJECTED, PERMISSION_DENIED
         else:
             shortened = self._shortened(name, outcome.text)
-            text = self._runtime.hooks.after(name, checked.arguments, shortened)
+            hooks = self._runtime.hooks
+            text = hooks.after(name, checked.arguments, shortened) if hooks else shortened
             status = ERROR if text.startswith(("Error:", "ERROR:")) else OK
             category = (category or "tool_error") if status == ERROR else None
         if outcome.status is not None:

@@ -270,8 +270,9 @@ class Loop:
         model_input.compact_when_full("preflight", iteration)
         model_input.make_room()
         self._run_hooks(PRE_AGENT_TURN, iteration=iteration, total_iterations=self.options.max_iterations)
-        self._emit("turn_start", iteration=iteration)
-        self._emit("iteration_start", iteration=iteration)
+        if model_input.has_audience:
+            self._emit("turn_start", iteration=iteration)
+            self._emit("iteration_start", iteration=iteration)
         model_input.request.prefill = self.prefill
         feedback = self.runtime.sessions.take_feedback(self.conversation.id)
         if feedback:
@@ -437,12 +438,13 @@ class Loop:
             self.runtime.hooks.run(event, session={"id": self.conversation.id}, turn=turn)
 
     def _result(self, status: str, ms: int) -> Dict:
-        trace, state = self.models.trace, self.state
+        trace, state, limit = self.models.trace, self.state, self.options.max_prose_chars
+        visible = visible_text(state.last_prose)
         return {
             "status": status,
             "finish_reason": state.finish_reason,
             "text": "".join(state.texts),
-            "visible_text": prompts.shown(visible_text(state.last_prose), self.options.max_prose_chars),
+            "visible_text": visible if limit is None else prompts.shown(visible, limit),
             "llm": {
                 "iterations": state.iterations,
                 "duration_ms": ms,

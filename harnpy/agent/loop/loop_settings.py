@@ -462,8 +462,8 @@ def read_settings(
     rules = runtime.context().rules.for_options(options, caller).placed(runtime.workplace.real_root)
     loop_options = read_loop_options(options, profile, caller, default_format, request.tool_format)
     tools: list[Dict] = []
-    if options.value("tools") is not None:
-        surface = {key: options.given.get(key) for key in _SURFACE}
+    surface = {key: options.given.get(key) for key in _SURFACE}
+    if surface["tools"] is not None:
         is_native = loop_options.tool_format == "native"
         tools = checked_tools(runtime, surface, rules, system, message, caller, is_native)
     skills, matching = inherited_skills(runtime, options.value("skills"), options.value("skill_match"))

@@ -191,8 +191,8 @@ class ModelInput:
 
     def _tokens(self) -> int:
         """Estimate the tokens of conversation and system prompt."""
-        system = byte_length(self.request.system or "")
-        return tokens_of(self._bytes, whole=True) + tokens_of(system, whole=True)
+        conversation, system = tokens_of(self._bytes, whole=True), self.request.system
+        return conversation + tokens_of(byte_length(system), whole=True) if system else conversation
 
     def _follow(self) -> bool:
         """Continue from what the session holds if somebody else compacted it. Return whether they did."""

@@ -364,9 +364,9 @@ def elided(names: list[str], malformed: int) -> str:
     )
 
 
-def shown(text: str, limit: int | None) -> str:
+def shown(text: str, limit: int) -> str:
     """Return visible prose, cut to ``limit`` characters."""
-    if limit is None or len(text) <= limit:
+    if len(text) <= limit:
         return text
     note = "<assistant prose truncated by turn policy; keep prose brief and act>"
     return f"{text[:limit]}\n\n{note}"

@@ -130,7 +130,7 @@ class Turns:
         text, reply = turn.text, turn.reply
         may_call = self.offer.has_tools or self.ledger.active
         if may_call or is_tagged(text):
-            names = [*self.offer.names(), LEDGER] if self.ledger.active else self.offer.names()
+            names = [*self.offer.names, LEDGER] if self.ledger.active else self.offer.names
             turn.parsed = parse_reply(text, names)
         if not may_call:
             turn.parsed.errors.clear()
@@ -269,8 +269,9 @@ class Turns:
         info = self._tool_turn_info(turn, results)
         self.model_input.conversation.store()
         self._run_hooks(info)
-        self._emit("turn_end", iteration=turn.iteration, turn_info=info)
-        self._emit("iteration_end", iteration=turn.iteration, turn_info=info)
+        if self.model_input.has_audience:
+            self._emit("turn_end", iteration=turn.iteration, turn_info=info)
+            self._emit("iteration_end", iteration=turn.iteration, turn_info=info)
         if turn.ending is not None:
             return turn.ending
         if not set(self.options.stop_after_tools).isdisjoint(info["successful_tool_names"]):

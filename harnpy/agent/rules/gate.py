@@ -121,7 +121,7 @@ class Gate:
         return None if self._rules.policy is None else self._rules.policy.annotations(name)
 
     def _after_hooks(self, name: str, arguments: Dict, notes: list[Dict]) -> Decision:
-        if self._hooks is None:
+        if not self._hooks:
             return Decision(arguments, notes)
         made = self._hooks.before(name, arguments)
         if made.denial is not None:

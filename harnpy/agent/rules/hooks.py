@@ -132,8 +132,7 @@ class Hooks:
                 each.handler(given)
 
     def _of(self, event: str) -> list[Hook]:
-        hooks = (*self._lasting, *self._hooks)
-        return [each for each in hooks if each.event == event] if hooks else []
+        return [each for each in (*self._lasting, *self._hooks) if each.event == event]
 
 
 def hook(event: str, handler: Handler, pattern: str = "*") -> Hook:
