@@ -102,19 +102,15 @@ class Models:
         self.recording: FixtureRecording | None = None
         #: Whether who watches a reply come is called meanwhile, and not only once it is there.
         self.tells_pieces = True
-        #: Whether tools are offered natively by default to whatever can take them: also to models that are
-        #: provided, or mocked.
-        self.prefers_native = False
         self.account = Account(tracing)
         self.trace = self.account.trace
         self.rates = RateLimits(
             env, world.clock.monotonic, waiting.sleep, lambda name: self.config.known_providers.rpm(name)
         )
 
-    def beside(self, waiting: Waiting, connections: Connections, *, prefers_native: bool = False) -> Models:
+    def beside(self, waiting: Waiting, connections: Connections) -> Models:
         """Return these models for another task, which waits in its own way and has an account of its own."""
         models = copy(self)
-        models.prefers_native = prefers_native
         models.waiting, models.connections = waiting, connections
         models.account = Account()
         models.trace = models.account.trace
@@ -125,11 +121,19 @@ class Models:
         return Options(given)
 
     def request(
-        self, prompt: str, system: str | None, options: Options, *, once: bool = True, **defaults: Any
+        self,
+        prompt: str,
+        system: str | None,
+        options: Options,
+        *,
+        once: bool = True,
+        prefers_native: bool = False,
+        **defaults: Any,
     ) -> Request:
         """The request that a caller's arguments make; ``defaults`` as in `read_request`.
 
         A request for one call is sent as it is; a loop (``once`` is false) completes its request each turn.
+        ``prefers_native``: as in `tool_format`.
         """
         config = self.config
         route = self.router.route(options)
@@ -138,7 +142,8 @@ class Models:
         request = read_request(prompt, system, options, route, config.known_models, style=style, **defaults)
         if once:
             request.tools = native_tools(tools, style) or None
-        request.tool_format = options.string("tool_format") or self.tool_format(*route.first)
+        chosen = options.string("tool_format")
+        request.tool_format = chosen or self.tool_format(*route.first, prefers_native=prefers_native)
         request.transport = read_transport(options, self._env)
         experiment, usual = options.value("structural_experiment"), self._env(EXPERIMENT)
         if experiment is not None or usual:
@@ -152,10 +157,13 @@ class Models:
             config.known_providers.require(request.provider)
         return request.rewritten() if once else request
 
-    def tool_format(self, provider: str, model: str) -> str:
-        """Return how tools are offered to the model by default: ``text`` or ``native``."""
+    def tool_format(self, provider: str, model: str, *, prefers_native: bool = False) -> str:
+        """Return how tools are offered to the model by default: ``text`` or ``native``.
+
+        ``prefers_native``: natively to whatever can take them, also to a model that is provided or mocked.
+        """
         known = self.config.known_models
-        if not self.prefers_native:
+        if not prefers_native:
             return known.tool_format(model, provider, mocked=self.mock.intercepts(provider))
         if provider in self.provided or (provider == MOCK and known.takes_tools(model, provider)):
             return "native"

@@ -458,7 +458,7 @@ class SessionConversation(Conversation):
 
     def total(self, measure: Callable[[Dict], int]) -> int:
         session = self.session
-        if session is None or self._arrived or not self._in_step(session):
+        if session is None or self._arrived or not self._is_next(session):
             return super().total(measure)
         return session.total(measure) + sum(map(measure, self._pending_messages()))
 
@@ -559,7 +559,7 @@ class SessionConversation(Conversation):
 
     def transcript(self, state: str) -> Dict:
         session = self._ended or self.session
-        if session is None or not self._in_step(session):
+        if session is None or not self._is_next(session):
             return super().transcript(state)
         messages, events = session.view.window.plain()
         return self._transcript(messages, events, state)
@@ -580,9 +580,8 @@ class SessionConversation(Conversation):
         """Return whether what is pending belongs right behind what the session holds."""
         if self._was_cut or (self._arrived and self._pending_messages()):
             return False
-        return session.version == self._seen_version or self._in_step(session)
-
-    def _in_step(self, session: Session) -> bool:
+        if session.version == self._seen_version:
+            return True
         window = session.view.window
         return window is self._seen and len(window.entries) == self._count
 

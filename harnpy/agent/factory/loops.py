@@ -234,4 +234,4 @@ class LoopFactory(AgentFactory):
 
     def _models_beside(self, tasks: TurnTasks, connections: TurnConnections) -> Models:
         """Return the models for one turn."""
-        return self._models.beside(tasks, connections, prefers_native=True)
+        return self._models.beside(tasks, connections)

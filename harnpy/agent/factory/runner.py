@@ -149,7 +149,7 @@ class LoopRunner:
         system, self._instructions = system_of(build)
         self.name = definition.name
         self._runtime = runtime
-        self._settings = read_settings(runtime, "", system, options, caller, "text")
+        self._settings = read_settings(runtime, "", system, options, caller, "text", prefers_native=True)
         self._seconds = None if definition.budget is None else definition.budget.seconds_left(now)
 
     def run(self, turn: Turn) -> None:

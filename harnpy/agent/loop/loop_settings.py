@@ -441,9 +441,18 @@ class LoopSettings(Struct, frozen=True):
 
 
 def read_settings(
-    runtime: Runtime, message: str, system: str | None, given: Any, caller: str, default_format: str
+    runtime: Runtime,
+    message: str,
+    system: str | None,
+    given: Any,
+    caller: str,
+    default_format: str,
+    *,
+    prefers_native: bool = False,
 ) -> LoopSettings:
     """Return the settings that a caller's options make. Errors name ``caller``, a builtin.
+
+    ``prefers_native``: as in `Models.tool_format`.
 
     Raises `OptionError`, `MisuseError`, `PolicyError` and `ResizeError`.
     """
@@ -454,12 +463,14 @@ def read_settings(
         system,
         options,
         once=False,
+        prefers_native=prefers_native,
         retries=profile.llm_retries,
         backoff_ms=LLM_BACKOFF_MS,
         schema_retries=profile.schema_retries,
     )
     window = runtime.models.config.known_models.context_window(request.model, request.provider)
-    rules = runtime.context().rules.for_options(options, caller).placed(runtime.workplace.real_root)
+    rules = runtime.context().rules.for_options(options, caller)
+    rules = rules.placed(lambda path: runtime.workplace.real_root(path))
     loop_options = read_loop_options(options, profile, caller, default_format, request.tool_format)
     tools: list[Dict] = []
     surface = {key: options.given.get(key) for key in _SURFACE}

@@ -17,7 +17,7 @@ from harnpy.agent.loop.ledger import NAME as LEDGER
 from harnpy.agent.loop.ledger import UNAVAILABLE as NO_LEDGER
 from harnpy.agent.loop.ledger import LedgerError
 from harnpy.agent.loop.tool_runner import OK, REJECTED
-from harnpy.agent.loop.transcript_entries import calls_message, text_message
+from harnpy.agent.loop.transcript_entries import calls_message, elided, recorded, text_message
 from harnpy.agent.rules.hooks import POST_AGENT_TURN
 from harnpy.llm.request_messages import unrun
 from harnpy.llm.text_format import Parsed, is_tagged, parse_reply
@@ -289,9 +289,9 @@ class Turns:
             return calls_message(turn.reply, turn.text, turn.calls, self.offer.style)
         parsed = turn.parsed
         if parsed.errors:
-            content = prompts.elided([call["name"] for call in turn.calls], len(parsed.errors))
+            content = elided([call["name"] for call in turn.calls], len(parsed.errors))
         else:
-            content = prompts.recorded(parsed.canonical or turn.text)
+            content = recorded(parsed.canonical or turn.text)
         return {"role": "assistant", "content": content}
 
     def _answer_call(self, result: Result) -> None:
@@ -398,7 +398,7 @@ class Turns:
         return None, turn.info(False, status="continue")
 
     def _record_text(self, turn: Turn) -> None:
-        said = prompts.recorded(turn.parsed.canonical or turn.text)
+        said = recorded(turn.parsed.canonical or turn.text)
         if self.options.tool_format == "native" and said == turn.reply.text:
             self.model_input.add(text_message(turn.reply, said))
         else:
