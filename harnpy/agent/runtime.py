@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.agent.context import AgentContext
@@ -117,7 +116,7 @@ class Runtime:
         self.tasks: Tasks = OneTask(self.world.clock) if tasks is None else tasks
         self.hooks = Hooks() if hooks is None else hooks
         self.context = _one_context() if context is None else context
-        self._home = home
+        self.workplace = Workplace(self.world, self.tasks, lambda: self.context().place, home)
         self.ask = ask
         self.found_skills = found_skills
         self.tools_bound = tools_bound
@@ -130,11 +129,6 @@ class Runtime:
         self.calling = calling
         #: The conversations of running loops, by session id.
         self.running: dict[str, Conversation] = {}
-
-    @cached_property
-    def workplace(self) -> Workplace:
-        """What the running task means by paths."""
-        return Workplace(self.world, self.tasks, lambda: self.context().place, self._home)
 
     def read_text(self, path: str) -> str:
         """Return the text of a file that an agent names. Raises OSError and UnicodeDecodeError."""

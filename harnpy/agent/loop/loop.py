@@ -540,7 +540,7 @@ def _dispatcher(
     """Return what makes a loop's calls."""
     id, new_id = conversation.id, runtime.world.ids.new
     log = ApprovalLog(id, partial(runtime.record, id), new_id) if rules.permissions else None
-    gate = Gate(rules, runtime.hooks, id, lambda: runtime.workplace, runtime.ask, log)
+    gate = Gate(rules, runtime.hooks, id, runtime.workplace, runtime.ask, log)
     return Dispatcher(runtime, state, options, conversation, emit, toolbox, gate)
 
 

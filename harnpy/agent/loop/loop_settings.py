@@ -469,8 +469,7 @@ def read_settings(
         schema_retries=profile.schema_retries,
     )
     window = runtime.models.config.known_models.context_window(request.model, request.provider)
-    rules = runtime.context().rules.for_options(options, caller)
-    rules = rules.placed(lambda path: runtime.workplace.real_root(path))
+    rules = runtime.context().rules.for_options(options, caller).placed(runtime.workplace.real_root)
     loop_options = read_loop_options(options, profile, caller, default_format, request.tool_format)
     tools: list[Dict] = []
     surface = {key: options.given.get(key) for key in _SURFACE}

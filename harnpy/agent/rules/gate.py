@@ -57,7 +57,7 @@ class Decision(NamedTuple):
 class Gate:
     """The checks between one loop's model and its tools.
 
-    ``place()`` is what its tasks mean by paths; ``ask`` is None without a host to ask. ``log`` is told of
+    ``place`` is what its tasks mean by paths; ``ask`` is None without a host to ask. ``log`` is told of
     every question to a callback.
     """
 
@@ -66,7 +66,7 @@ class Gate:
         rules: Rules,
         hooks: Hooks | None,
         session_id: str,
-        place: Callable[[], Resolver],
+        place: Resolver,
         ask: Ask | None = None,
         log: ApprovalLog | None = None,
     ) -> None:
@@ -85,7 +85,7 @@ class Gate:
         """Decide on a call. Raises what a callback raises, and `MisuseError` for an invalid answer."""
         if not self._rules:
             return self._after_hooks(name, arguments, [])
-        noting = Noting(self._place())
+        noting = Noting(self._place)
         decision = self._decide(name, arguments, call_id, Paths(noting))
         return decision._replace(leads=noting.leads())
 
