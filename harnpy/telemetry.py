@@ -42,7 +42,8 @@ OFF: AbstractContextManager[Span] = nullcontext(Span())
 
 def is_on() -> bool:
     """Return whether the application has set what records spans."""
-    return _configured() is not None
+    trace = sys.modules.get("opentelemetry.trace")
+    return trace is not None and not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 def span(name: str, attributes: Attributes, *, calls: bool = False) -> AbstractContextManager[Span]:
@@ -50,8 +51,7 @@ def span(name: str, attributes: Attributes, *, calls: bool = False) -> AbstractC
 
     ``calls``: it is a request to a service, and no work of this process.
     """
-    trace = _configured()
-    return OFF if trace is None else _recorded(trace, name, attributes, calls)
+    return _recorded(sys.modules["opentelemetry.trace"], name, attributes, calls) if is_on() else OFF
 
 
 def tool_span(tool: str, call_id: str | None) -> AbstractContextManager[Span]:
@@ -106,14 +106,6 @@ def within(headers: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         context.detach(token)
-
-
-def _configured() -> ModuleType | None:
-    """Return OpenTelemetry's module of traces, if the application has set what records them."""
-    trace = sys.modules.get("opentelemetry.trace")
-    if trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
-        return None
-    return trace
 
 
 @contextmanager

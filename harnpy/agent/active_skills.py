@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.loop_options import SKILL_MATCH
@@ -285,6 +286,8 @@ def read_working_files(options: Options) -> tuple[str, ...]:
 
 def read_skills(given: Any, label: str) -> list[Dict]:
     """Return the skills of an option: a registry, a list, or nil for none. Raises `MisuseError`."""
+    if given is None:
+        return []
     entries = given.get("skills") if SKILLS.is_registry(given) else given
     if entries is None:
         return []
@@ -307,7 +310,8 @@ class ActiveSkills:
         servers: SkillServers,
         found: Iterable[FoundSkill] = (),
     ) -> None:
-        self._library = Library(skills, found, world.environment.get)
+        self._skills = skills
+        self._found = found
         self._matching = matching
         self._session_id = session_id
         self._world = world
@@ -322,7 +326,11 @@ class ActiveSkills:
 
     def __bool__(self) -> bool:
         """Return True if there are any skills."""
-        return bool(self._library.entries)
+        return bool(self._skills)
+
+    @cached_property
+    def _library(self) -> Library:
+        return Library(self._skills, self._found, self._world.environment.get)
 
     @property
     def active(self) -> list[str]:
@@ -331,7 +339,7 @@ class ActiveSkills:
 
     def restore(self, ids: Iterable[str]) -> None:
         """Continue with the skills that were active at the end of the session's last loop."""
-        known = {skill_id(skill): skill for skill in self._library.entries}
+        known = {skill_id(skill): skill for skill in self._skills}
         self._active = {id: known[id] for id in ids if id in known}
         self._resumed = bool(self._active)
         for id, skill in self._active.items():
@@ -342,7 +350,7 @@ class ActiveSkills:
 
     def due(self, iteration: int) -> bool:
         """Return True if the iteration begins with matching."""
-        return bool(self) and not (self._matching.sticky and (iteration > 0 or self._resumed))
+        return bool(self._skills) and not (self._matching.sticky and (iteration > 0 or self._resumed))
 
     def match(self, message: str, iteration: int) -> None:
         """Choose the active skills for ``message``, the user's latest, if matching is due."""
@@ -351,7 +359,7 @@ class ActiveSkills:
         if self._matching.strategy != METADATA:
             text = f"skill_match strategy '{self._matching.strategy}' needs a host; metadata decides"
             self._world.warn(_TOPIC, text)
-        fitting = candidates(self._library.entries, message, self._matching.working_files)
+        fitting = candidates(self._skills, message, self._matching.working_files)
         self._note_event("skill_matched", "", self._report(fitting, iteration))
         self._change({skill_id(found.skill): found for found in fitting[: self._matching.top_n]}, iteration)
 

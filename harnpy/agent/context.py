@@ -201,7 +201,8 @@ class Rules:
         Raises `MisuseError`, in the name of ``label`` where one can't be read.
         """
         if not options.has_any(_OF_RULES):
-            return self.one_deeper(label).commanded(self.commands.inside())
+            rules = self.one_deeper(label)
+            return rules.commanded(self.commands.inside()) if self.commands.pushed else rules
         policy = without_command_policy(options.value("policy"))
         approval, permissions = options.value("approval_policy"), options.value("permissions")
         commands = self.commands.inside(given_command_policy(options.given, label))

@@ -139,15 +139,20 @@ class SurfaceTool:
         self.entry = entry
         self.name: str = entry["name"]
         self.parameters = parameters_of(entry)
-        own = read_annotations(entry.get("annotations"))
-        found = own or read_annotations(as_dict(policy.get("tool_annotations")).get(self.name))
+        said = entry.get("annotations"), as_dict(policy.get("tool_annotations")).get(self.name)
+        found = next((read_annotations(each) for each in said if isinstance(each, dict)), None)
         self.annotated = found is not None
         self.annotations = found or UNKNOWN
 
     @property
     def backed(self) -> bool:
         """Return True if it names who runs it."""
-        return any(self.entry.get(key) is not None for key in ("executor", "handler", "mcp_server"))
+        entry = self.entry
+        return (
+            entry.get("executor") is not None
+            or entry.get("handler") is not None
+            or entry.get("mcp_server") is not None
+        )
 
     @property
     def needs_reader(self) -> bool:
@@ -210,10 +215,11 @@ class _Surface:
         self.policy = as_dict(given.get("policy"))
         self.approval = as_dict(given.get("approval_policy"))
         self.searchable = bool(given.get("tool_search"))
-        self.texts = [read_part(text) for text in prompt_texts(given)]
+        self.texts = [read_part(text) for text in prompt_texts(given) if text]
         entries = tool_entries(given.get("tools"))
-        known = {entry["name"] for entry in entries}
-        entries += [entry for entry in native_entries(given) if entry["name"] not in known]
+        if given.get("native_tools"):
+            known = {entry["name"] for entry in entries}
+            entries += [entry for entry in native_entries(given) if entry["name"] not in known]
         self.tools = {entry["name"]: SurfaceTool(entry, self.policy) for entry in entries}
         ceiling = as_texts(self.policy.get("tools"))
         self.active = self.tools
@@ -227,11 +233,14 @@ class _Surface:
     def diagnostics(self) -> Iterator[Dict]:
         for tool in self.active.values():
             yield from self._of_tool(tool)
-        yield from self._of_constraints()
-        yield from self._of_approvals()
+        if self.policy:
+            yield from self._of_constraints()
+        if self.approval:
+            yield from self._of_approvals()
         for text in self.texts:
             yield from self._of_prompt(text)
-        yield from self._of_ceiling()
+        if self.policy:
+            yield from self._of_ceiling()
 
     def _of_tool(self, tool: SurfaceTool) -> Iterator[Dict]:
         name = tool.name

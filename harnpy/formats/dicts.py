@@ -103,6 +103,8 @@ class Options:
 
     def string(self, key: str, default: str | None = None) -> str | None:
         value = self.given.get(key)
+        if type(value) is str:
+            return value
         return default if value is None else display(value)
 
     def integer(self, key: str) -> int | None:

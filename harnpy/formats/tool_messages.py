@@ -39,9 +39,13 @@ def calls_of(message: Message) -> list[Call]:
         return []
     if type(message.get("content")) is str and not message.get("tool_calls"):
         return []
-    listed = [Call(_text(call.get("id")), _name(call), False) for call in _dicts(message.get("tool_calls"))]
-    blocks = (block for block in _dicts(message.get("content")) if block.get("type") in CALL_BLOCKS)
-    return [*listed, *(Call(_text(block.get("id")), _name(block), True) for block in blocks)]
+    calls = []
+    for call in _dicts(message.get("tool_calls")):
+        calls.append(Call(_text(call.get("id")), _name(call), False))
+    for block in _dicts(message.get("content")):
+        if block.get("type") in CALL_BLOCKS:
+            calls.append(Call(_text(block.get("id")), _name(block), True))
+    return calls
 
 
 def with_calls(message: Message, kept: Sequence[bool]) -> Message:
@@ -108,7 +112,11 @@ def _is_result(block: Message) -> bool:
 
 
 def _result_id(result: Message) -> str | None:
-    return next((text for key in _RESULT_IDS if (text := _text(result.get(key)))), None)
+    for key in _RESULT_IDS:
+        id = _text(result.get(key))
+        if id is not None:
+            return id
+    return None
 
 
 def _name(call: Message) -> str | None:
@@ -121,7 +129,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _dicts(value: Any) -> list[Message]:
-    return [item for item in _list(value) if isinstance(item, dict)]
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _text(value: Any) -> str | None:

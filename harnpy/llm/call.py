@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from harnpy import telemetry
 from harnpy.faults import OptionError
 from harnpy.formats.dicts import Options
 from harnpy.formats.schema_checks import SchemaValues
@@ -120,11 +121,19 @@ class Models:
         return Options(given)
 
     def request(
-        self, prompt: str, system: str | None, options: Options, *, once: bool = True, **defaults: Any
+        self,
+        prompt: str,
+        system: str | None,
+        options: Options,
+        *,
+        once: bool = True,
+        prefers_native: bool = False,
+        **defaults: Any,
     ) -> Request:
         """The request that a caller's arguments make; ``defaults`` as in `read_request`.
 
         A request for one call is sent as it is; a loop (``once`` is false) completes its request each turn.
+        ``prefers_native``: as in `tool_format`.
         """
         config = self.config
         route = self.router.route(options)
@@ -133,10 +142,12 @@ class Models:
         request = read_request(prompt, system, options, route, config.known_models, style=style, **defaults)
         if once:
             request.tools = native_tools(tools, style) or None
-        request.tool_format = options.string("tool_format") or self.tool_format(*route.first)
+        chosen = options.string("tool_format")
+        request.tool_format = chosen or self.tool_format(*route.first, prefers_native=prefers_native)
         request.transport = read_transport(options, self._env)
-        given = options.value("structural_experiment")
-        request.experiment = read_experiment(given, self._env(EXPERIMENT))
+        experiment, usual = options.value("structural_experiment"), self._env(EXPERIMENT)
+        if experiment is not None or usual:
+            request.experiment = read_experiment(experiment, usual)
         self._defer_tools(request, options, tools)
         if not self.mock.queued and request.provider not in self.provided:
             config.known_providers.require_known(request.provider)
@@ -146,9 +157,17 @@ class Models:
             config.known_providers.require(request.provider)
         return request.rewritten() if once else request
 
-    def tool_format(self, provider: str, model: str) -> str:
-        """Return how tools are offered to the model by default: ``text`` or ``native``."""
-        return self.config.known_models.tool_format(model, provider, mocked=self.mock.intercepts(provider))
+    def tool_format(self, provider: str, model: str, *, prefers_native: bool = False) -> str:
+        """Return how tools are offered to the model by default: ``text`` or ``native``.
+
+        ``prefers_native``: natively to whatever can take them, also to a model that is provided or mocked.
+        """
+        known = self.config.known_models
+        if not prefers_native:
+            return known.tool_format(model, provider, mocked=self.mock.intercepts(provider))
+        if provider in self.provided or (provider == MOCK and known.takes_tools(model, provider)):
+            return "native"
+        return known.tool_format(model, provider)
 
     def _defer_tools(self, request: Request, options: Options, entries: list[dict[str, Any]]) -> None:
         """Hold tools back, if they are to be searched for. Raises `OptionError`."""
@@ -302,7 +321,7 @@ class Models:
         complete = self._complete(request) if answer is None else answer
         if request.shown is not None:
             request.shown.began(request)
-        with model_span(request) as span:
+        with model_span(request) if telemetry.is_on() else telemetry.OFF as span:
             reply = self._received(complete(request), request.shown)
             reply.price = request.price
             if span.records:

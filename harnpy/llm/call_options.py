@@ -179,7 +179,7 @@ MOCK = OptionTable(
 
 _USD = ("max_cost_usd", "total_budget_usd")
 _TOKENS = ("max_input_tokens", "max_output_tokens")
-_OF_BUDGET = frozenset(("budget", *_USD, *_TOKENS))
+OF_BUDGET = frozenset(("budget", *_USD, *_TOKENS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class Budget:
 
 def read_budget(options: Options) -> Budget | None:
     """The ``budget`` option and the four keys beside it, None when there is none of them."""
-    if not options.has_any(_OF_BUDGET):
+    if not options.has_any(OF_BUDGET):
         return None
     given = options.value("budget")
     if given is not None and not isinstance(given, dict):

@@ -60,15 +60,21 @@ def tool_entries(given: Any) -> list[Entry]:
     """The entries of a ``tools`` option: of a registry, of a list, or none of nil. Raises `OptionError`."""
     if given is None:
         return []
-    entries = given.get("tools", []) if is_registry(given) else given
+    in_registry = is_registry(given)
+    entries = given.get("tools", []) if in_registry else given
     if not isinstance(entries, list):
         raise OptionError(_NEITHER)
-    if not all(isinstance(entry, dict) for entry in entries):
-        raise OptionError(_NO_DEFINITION if is_registry(given) else _NO_DICT)
-    entries = [_named(entry) for entry in entries]
-    if not all(isinstance(entry.get("name"), str) for entry in entries):
-        raise OptionError(_NO_DEFINITION)
-    return entries
+    for entry in entries:
+        if not isinstance(entry, dict):
+            raise OptionError(_NO_DEFINITION if in_registry else _NO_DICT)
+    named = []
+    for entry in entries:
+        if "name" not in entry:
+            entry = _named(entry)
+        if not isinstance(entry.get("name"), str):
+            raise OptionError(_NO_DEFINITION)
+        named.append(entry)
+    return named
 
 
 #: The key of a service's own tool that has no name of its own: it is called as its type.
@@ -76,7 +82,7 @@ _UNNAMED = "x-harn-unnamed"
 
 
 def _named(entry: Entry) -> Entry:
-    kind = None if "name" in entry else _service_type(entry)
+    kind = _service_type(entry)
     return entry if kind is None else {**entry, "name": kind, _UNNAMED: True}
 
 

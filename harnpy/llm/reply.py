@@ -97,6 +97,8 @@ class Reply:
 
     def identify(self, new_id: Callable[[], str]) -> None:
         """Give each call an id that no other has, here and in the parts: results name theirs."""
+        if not self.tool_calls:
+            return
         ids = {call.get("id") or None for call in self.tool_calls}
         if len(ids) == len(self.tool_calls) and None not in ids:
             return

@@ -12,6 +12,7 @@ from harnpy.faults import OptionError
 from harnpy.formats.dicts import Options
 from harnpy.llm.call_options import (
     CALL,
+    OF_BUDGET,
     TEXT,
     THINKING_DISABLED,
     TRANSCRIPT_REMOVED,
@@ -134,8 +135,13 @@ class Request:
         return replace(self, messages=messages, system=system, experiment_note=note)
 
 
-_OF_REQUEST = frozenset(
-    "max_tokens llm_retries llm_backoff_ms tool_choice thinking reasoning_effort cache prefill".split()
+_OF_BETAS = frozenset(("interleaved_thinking", "anthropic_beta_features"))
+_OF_REQUEST = (
+    frozenset(
+        "max_tokens llm_retries llm_backoff_ms tool_choice thinking reasoning_effort cache prefill".split()
+    )
+    | OF_BUDGET
+    | _OF_BETAS
 )
 
 
@@ -182,17 +188,14 @@ def read_request(
         request.thinking = read_thinking(options)
         request.cache = options.flag("cache")
         request.prefill = options.string("prefill")
-    request.budget = read_budget(options)
-    request.betas = _betas(options)
+        request.budget = read_budget(options)
+        request.betas = _betas(options)
     return request
 
 
 def not_yet(caller: str, option: str, what: str) -> str:
     """The error text for an option that a later release will support."""
     return f"{caller}: option `{option}` is not supported yet: {what} will come with a later release"
-
-
-_OF_BETAS = frozenset(("interleaved_thinking", "anthropic_beta_features"))
 
 
 def _betas(options: Options) -> tuple[str, ...]:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 LEFT_OUT = "(earlier messages are left out)"
 
 
+#: Roles of other services, which every provider reads under names of ours.
+_FOREIGN = ("model", "function")
+
+
 def request_message(message: Message) -> Message:
     """A script's message as a request carries it; the same object where nothing needs to change."""
     if message.get("role") == "tool_result":
@@ -35,7 +39,8 @@ def request_message(message: Message) -> Message:
         if message.get("is_error") is True:
             result["is_error"] = True
         return {"role": "user", "content": [result]}
-    message = _spelled_as_ours(message)
+    if message.get("role") in _FOREIGN or "function_call" in message:
+        message = _spelled_as_ours(message)
     if "role" in message and message.get("content") is not None:
         return message
     filled = {"role": "user", **message}
@@ -73,7 +78,7 @@ def strings_in(value: Any) -> list[str]:
             if item:
                 found.append(item)
         elif isinstance(item, dict):
-            left += [item[key] for key in sorted(item, reverse=True)]
+            left += map(item.__getitem__, sorted(item, reverse=True))
         elif isinstance(item, list):
             left += reversed(item)
     return found
@@ -159,7 +164,7 @@ _MARK_FAILURES = ("anthropic", "gemini")
 #: How messages of other programs call a call's arguments.
 _ARGUMENTS = ("arguments", "input", "args")
 #: The keys of a call that are ours, or are written anew.
-CALL_KEYS = ("id", "type", "name", "function", *_ARGUMENTS, "index", "visibility", "written", MARK)
+CALL_KEYS = frozenset(("id", "type", "name", "function", *_ARGUMENTS, "index", "visibility", "written", MARK))
 
 
 class Origin(NamedTuple):

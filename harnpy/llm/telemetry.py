@@ -39,8 +39,6 @@ _WRITTEN = ("gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_crea
 
 def model_span(request: Request) -> AbstractContextManager[telemetry.Span]:
     """Return the span of a call, for a ``with`` block around it."""
-    if not telemetry.is_on():
-        return telemetry.OFF
     sampling = {name: request.sampling[key] for key, name in _SAMPLING.items() if key in request.sampling}
     return telemetry.span(
         f"chat {request.model}",

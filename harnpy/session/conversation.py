@@ -233,12 +233,6 @@ def follow(registry: Registry, follower: Follower) -> Session:
     return opened.session
 
 
-def followed(registry: Registry, follower: Follower) -> Session | None:
-    """Return the follower's session; None once it was closed, even if its id has been reused."""
-    opened = registry.by_id.get(follower.id)
-    return opened.session if opened is not None and follower in opened.followers else None
-
-
 def is_alone(registry: Registry, follower: Follower) -> bool:
     """Return whether no other loop runs on the follower's session."""
     return registry.by_id[follower.id].followers == (follower,)
@@ -291,6 +285,7 @@ class SessionConversation(Conversation):
     def __init__(self, id: str, sessions: Registry) -> None:
         super().__init__(id, sessions.world)
         self._sessions = sessions
+        self.session: Session | None = None
         self._pending: list[EventDraft] = []
         self._arrived: list[Dict] = []
         self._noted: list[Event] = []
@@ -320,7 +315,7 @@ class SessionConversation(Conversation):
         self._mark(session)
 
     def add(self, message: Dict) -> None:
-        super().add(message)
+        self.messages.append(message)
         draft = EventDraft(kinds.MESSAGE_ADDED, message, turn=self._began)
         if message.get("role") == "assistant":
             self._answer = draft
@@ -337,10 +332,9 @@ class SessionConversation(Conversation):
     def step_started(
         self, provider: str, model: str, iteration: int, prompt: Prompt | None = None, **facts: Any
     ) -> bool:
-        session = followed(self._sessions, self)
+        session = self.session
         if session is None:
             return True
-        self._sessions.touch(self.id)
         step = {"agent_id": self.agent, "iteration": iteration, "model": model, "provider": provider, **facts}
         in_order = self._is_next(session)
         if prompt is not None:
@@ -363,9 +357,7 @@ class SessionConversation(Conversation):
         started = StepStarted(step, cache, len(stable.messages), self._fresh)
         pending, joined = self._pending, self._joined
         self._joined = False
-        registers = (self._registers, prompt.parts)
-        changed = [setting for each in registers for setting in _changed(session, each, self._began)]
-        self._pending = [*pending, *changed]
+        self._pending = [*pending, *_changed(session, self._began, self._registers, prompt.parts)]
         self.fact(kinds.STEP_STARTED, started)
         try:
             self._write(session, seen)
@@ -377,7 +369,7 @@ class SessionConversation(Conversation):
         return True
 
     def sent(self, convert: Callable[[Dict], Dict]) -> list[Dict]:
-        session = followed(self._sessions, self)
+        session = self.session
         if session is None:
             return super().sent(convert)
         stable, fresh = session.stable(convert), self._pending_messages()
@@ -394,7 +386,7 @@ class SessionConversation(Conversation):
         return sent
 
     def tail(self) -> list[Dict]:
-        session = followed(self._sessions, self)
+        session = self.session
         memo = None if session is None else session.view.register("memo")
         return [] if memo is None else [memo_message(memo)]
 
@@ -404,12 +396,12 @@ class SessionConversation(Conversation):
         self.fact(kinds.TOOL_STARTED, ToolStarted(tool, arguments, id, parallel, place))
 
     def active_skills(self) -> list[str]:
-        session = followed(self._sessions, self)
+        session = self.session
         kept = None if session is None else session.view.register(_SKILLS)
         return list(kept["names"]) if kept is not None and kept["session_id"] == self.id else []
 
     def restore(self, messages: list[Dict], summary: str | None, events: list[Dict]) -> None:
-        session = followed(self._sessions, self)
+        session = self.session
         if session is None:
             super().restore(messages, summary, events)
             return
@@ -438,15 +430,15 @@ class SessionConversation(Conversation):
         self._was_cut = True
 
     def replaced(self) -> list[Dict] | None:
-        session = followed(self._sessions, self)
-        if session is not None and self._may_differ(session) and not self._is_next(session):
+        session = self.session
+        if session is not None and not self._is_next(session):
             self.store()
         former, self._former = self._former, None
         return former
 
     def compact(self, compaction: Compaction, note: Dict | None) -> bool:
         self.store()
-        session = followed(self._sessions, self)
+        session = self.session
         if session is None:
             return super().compact(compaction, note)
         while self._former is None:
@@ -465,31 +457,30 @@ class SessionConversation(Conversation):
         return True
 
     def total(self, measure: Callable[[Dict], int]) -> int:
-        session = followed(self._sessions, self)
-        if session is None or self._arrived or not self._in_step(session):
+        session = self.session
+        if session is None or self._arrived or not self._is_next(session):
             return super().total(measure)
         return session.total(measure) + sum(map(measure, self._pending_messages()))
 
     @property
     def is_watched(self) -> bool:
-        session = followed(self._sessions, self)
+        session = self.session
         return session is not None and is_stored(session) and session.has_audience
 
     def start_answer(self) -> None:
-        session = followed(self._sessions, self)
+        session = self.session
         if session is not None and is_stored(session) and self.turn is not None:
             session.end_answer(self.turn.seq)
 
     def show(self, text: str) -> None:
-        session = followed(self._sessions, self)
+        session = self.session
         if session is not None and is_stored(session) and self.turn is not None:
             session.show(self.turn.seq, text)
 
     def store(self) -> None:
-        session = followed(self._sessions, self)
+        session = self.session
         if session is None:
             return
-        self._sessions.touch(self.id)
         in_order = self._is_next(session)
         if in_order and not self._pending:
             return
@@ -502,24 +493,24 @@ class SessionConversation(Conversation):
 
     def _write(self, session: Session, expected_version: int | None = None) -> None:
         """Append what is pending."""
+        self._sessions.touch(self.id)
         pending, self._pending = self._pending, []
         events = self._append(session, pending, expected_version)
         if isinstance(self._began, EventDraft):
             self._began = self._began.event
         for event in events:
-            if event.type != kinds.MESSAGE_ADDED:
-                self._note_event(event)
-            elif event.body.get("role") == "assistant":
+            if event.type == kinds.MESSAGE_ADDED and event.body.get("role") == "assistant":
                 self._answer = event
-
-    def _note_event(self, event: Event) -> None:
-        """Have an event be part of the loop's result, if it is one that results show."""
-        self._noted += self._order.add(event.type, event.body, event)
 
     def _append(
         self, session: Session, drafts: list[EventDraft], expected_version: int | None
     ) -> list[Event]:
-        return session.write(*drafts, expected_version=expected_version)
+        """Append the drafts, and have those events be part of the loop's result that results show."""
+        events = session.write(*drafts, expected_version=expected_version)
+        for event in events:
+            if event.type != kinds.MESSAGE_ADDED:
+                self._noted += self._order.add(event.type, event.body, event)
+        return events
 
     def _store_end(self) -> None:
         self.store()
@@ -528,7 +519,7 @@ class SessionConversation(Conversation):
         if self._handed_over and stop_reason == DONE:
             stop_reason = HANDED_OVER
         self._end_turn(stop_reason, steps)
-        session, names = followed(self._sessions, self), list(skills)
+        session, names = self.session, list(skills)
         pending = self._pending
         while True:
             if session is not None and names != self.active_skills():
@@ -552,7 +543,7 @@ class SessionConversation(Conversation):
         self.fact(kinds.TURN_COMPLETED, {**done, "turn_stop_reason": stop_reason})
 
     def fail(self, error: BaseException) -> None:
-        session = followed(self._sessions, self)
+        session = self.session
         if session is not None and self.turn is not None and self.turn.seq in session.view.open_turns:
             facts = [Fact(event.type, event.body) for event in events_of(session, self.turn)]
             facts += [Fact(draft.type, draft.data) for draft in self._pending]
@@ -567,8 +558,8 @@ class SessionConversation(Conversation):
         unfollow(self._sessions, self)
 
     def transcript(self, state: str) -> Dict:
-        session = self._ended or followed(self._sessions, self)
-        if session is None or not self._in_step(session):
+        session = self._ended or self.session
+        if session is None or not self._is_next(session):
             return super().transcript(state)
         messages, events = session.view.window.plain()
         return self._transcript(messages, events, state)
@@ -581,20 +572,14 @@ class SessionConversation(Conversation):
             (draft.type, draft.data) for draft in self._pending if is_in_transcript(draft.type, draft.data)
         ]
         unstored = [{"id": self.world.ids.new(), **transcript_form(*fact)} for fact in waiting]
-        session = self._ended or followed(self._sessions, self)
+        session = self._ended or self.session
         live = [] if session is None else session.view.window.live_events()
         return [*live, *(lifecycle_value(event) for event in self._noted), *unstored]
 
     def _is_next(self, session: Session) -> bool:
         """Return whether what is pending belongs right behind what the session holds."""
-        others_first = bool(self._arrived) and self._pending_messages()
-        return not (others_first or self._was_cut) and self._in_step(session)
-
-    def _may_differ(self, session: Session) -> bool:
-        """Return False if nobody has done anything to the session since `store`, at a glance."""
-        return bool(self._arrived) or self._was_cut or session.version != self._seen_version
-
-    def _in_step(self, session: Session) -> bool:
+        if self._was_cut or (self._arrived and self._pending_messages()):
+            return False
         if session.version == self._seen_version:
             return True
         window = session.view.window
@@ -623,7 +608,7 @@ def _started(session: Session, registers: Dict) -> Event:
     while True:
         try:
             session.show_summary()
-            changed = _changed(session, registers, TurnRef(session.origin, session.version + 1))
+            changed = _changed(session, TurnRef(session.origin, session.version + 1), registers)
             if not changed:
                 return session.record(kinds.TURN_STARTED, {"agent_id": AGENT})
             return session.write(EventDraft(kinds.TURN_STARTED, {"agent_id": AGENT}), *changed)[0]
@@ -632,19 +617,20 @@ def _started(session: Session, registers: Dict) -> Event:
 
 
 def _changed(
-    session: Session, registers: Dict, turn: Event | TurnRef | EventDraft | None
+    session: Session, turn: Event | TurnRef | EventDraft | None, *registers: Dict
 ) -> list[EventDraft]:
     """Return the events that set those registers that have another value."""
     changed = []
     given = session.view.registers
-    for key, value in registers.items():
-        known = given[key][1] if key in given else None
-        if known is value:
-            continue
-        if known == value:
-            registers[key] = known  # compared once
-        else:
-            setting = session.setting(key, value)
-            setting.turn = turn
-            changed.append(setting)
+    for values in registers:
+        for key, value in values.items():
+            known = given[key][1] if key in given else None
+            if known is value:
+                continue
+            if known == value:
+                values[key] = known  # compared once
+            else:
+                setting = session.setting(key, value)
+                setting.turn = turn
+                changed.append(setting)
     return changed

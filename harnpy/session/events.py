@@ -385,20 +385,25 @@ class Event:
         self.more = 0
 
     @classmethod
-    def drafted(cls, draft: EventDraft, owner: Origin, seq: int, moment: float, more: int = 0) -> Event:
-        turn: Any = draft.turn
-        if turn.__class__ is EventDraft:
-            turn = turn.event
-        elif turn.__class__ is str:
-            turn = TurnRef(owner, name=turn)
-        event = draft.event = cls.__new__(cls)
-        event.owner, event.seq, event.type, event.body = owner, seq, draft.type, draft.data
-        event.moment, event.turn, event.more, event.cost = moment, turn, more, draft.cost
-        if draft.metadata:
-            event._metadata = draft.metadata
-        if draft.id is not None:
-            event._id = draft.id
-        return event
+    def drafted(cls, drafts: Sequence[EventDraft], owner: Origin, seen: int, moment: float) -> list[Event]:
+        """Return the events of one append behind number ``seen``."""
+        events, more = [], len(drafts)
+        for seq, draft in enumerate(drafts, seen + 1):
+            more -= 1
+            turn: Any = draft.turn
+            if turn.__class__ is EventDraft:
+                turn = turn.event
+            elif turn.__class__ is str:
+                turn = TurnRef(owner, name=turn)
+            event = draft.event = cls.__new__(cls)
+            event.owner, event.seq, event.type, event.body = owner, seq, draft.type, draft.data
+            event.moment, event.turn, event.more, event.cost = moment, turn, more, draft.cost
+            if draft.metadata:
+                event._metadata = draft.metadata
+            if draft.id is not None:
+                event._id = draft.id
+            events.append(event)
+        return events
 
     def supplement(
         self,

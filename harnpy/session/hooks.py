@@ -45,6 +45,8 @@ class EventBus:
     def __init__(self) -> None:
         self._listeners: defaultdict[str, tuple[Listener, ...]] = defaultdict(tuple)
         self._changing = Lock()
+        #: Whether anybody has ever listened.
+        self.has_listeners = False
 
     def on(self, name: str, fn: Listener) -> Callable[[], None]:
         """Call ``fn(name, data)`` for each event of that name. Return what ends that.
@@ -57,6 +59,7 @@ class EventBus:
         entry: list[Listener] = [fn]
         with self._changing:
             self._listeners[name] = (*self._listeners[name], fn)
+            self.has_listeners = True
 
         def off() -> None:
             with self._changing:
@@ -80,11 +83,6 @@ class EventBus:
         """Emit ``name`` for what has failed."""
         told = {"session_id": session_id, "error": str(error), "error_type": type(error).__name__}
         self.emit(name, told)
-
-    @property
-    def has_listeners(self) -> bool:
-        """Return whether anybody has ever listened."""
-        return bool(self._listeners)
 
     def emit(self, name: str, data: dict[str, Any]) -> None:
         """Tell the listeners of that event, in the order in which they came; those of all events last."""

@@ -206,100 +206,87 @@ class SessionInfo(NamedTuple):
 class Digest:
     """The facts of one log, so far. ``shared`` is how many events a fork has from its parent."""
 
-    __slots__ = ("_facts", "_saves", "_shared")
+    __slots__ = ("_shared", "facts", "saves")
 
     def __init__(self, shared: int = 0) -> None:
         self._shared = shared
-        self._saves = Saves(shared)
-        self._facts: dict[str, Any] = {}
+        self.saves = Saves(shared)
+        self.facts: dict[str, Any] = {}
 
     @classmethod
     def of(cls, head: Head, shared: int, open_turns: Iterable[int]) -> Digest:
         """Return the digest of the log whose head that is; ``open_turns`` are those without an end."""
         digest = cls(shared)
-        digest._saves.resume(head.data.get("revision", 0), head.version, open_turns)
-        digest._facts = {key: value for key, value in head.data.items() if key in _USUAL}
+        digest.saves.resume(head.data.get("revision", 0), head.version, open_turns)
+        digest.facts = {key: value for key, value in head.data.items() if key in _USUAL}
         return digest
 
     def forked(self, point: Event) -> Digest:
         """Return the digest of a fork whose shared past ends with ``point``, this log's last event."""
         fork = Digest(point.seq)
-        fork._facts = {key: value for key, value in self._facts.items() if key not in _OWN}
-        fork._facts[FORK_TIME] = point.time
+        fork.facts = {key: value for key, value in self.facts.items() if key not in _OWN}
+        fork.facts[FORK_TIME] = point.time
         return fork
 
     def agent(self) -> dict[str, Any]:
         """Return what the log's ``session_created`` says of the agent."""
-        found = {key: self._facts.get(_CREATED[key]) for key in AGENT_FACTS}
+        found = {key: self.facts.get(_CREATED[key]) for key in AGENT_FACTS}
         return {key: value for key, value in found.items() if value}
-
-    @property
-    def definition(self) -> Any:
-        """The definition of the agent; None without one."""
-        return self._facts.get("definition") or None
 
     def after(self, events: Sequence[Event]) -> Digest:
         """Return the digest of the log with these events behind it."""
         after = Digest.__new__(Digest)
-        after._shared, after._saves = self._shared, self._saves.copy()
-        after._facts = self._facts  # shared while nothing changes
+        after._shared, after.saves = self._shared, self.saves.copy()
+        after.facts = self.facts  # shared while nothing changes: then so is the head, but for the revision
         for event in events:
             if event.cost or event.type in _EFFECTS or event.seq == self._shared:
-                after._facts = dict(self._facts)
+                after.facts = dict(self.facts)
                 break
         after.add(events)
         return after
 
-    def has_head_of(self, other: Digest) -> bool:
-        """Return whether the stream's head is the same as of another digest, as far as shows at a glance."""
-        return self._facts is other._facts and self._saves.count == other._saves.count
-
-    @property
-    def revision(self) -> int:
-        return self._saves.count
-
     @property
     def cost(self) -> float:
         """USD, of all events."""
-        cost: float = self._facts.get("cost", 0.0)
+        cost: float = self.facts.get("cost", 0.0)
         return cost
 
     @property
     def children(self) -> Mapping[str, int]:
         """The children that hold a lease while they run: id → the number of the event that asked for it."""
-        children: Mapping[str, int] = self._facts.get(CHILDREN, {})
+        children: Mapping[str, int] = self.facts.get(CHILDREN, {})
         return children
 
     @property
     def snapshot_seq(self) -> int:
         """The number of the newest projection snapshot; 0 when there is none, or a cut came after it."""
-        seq: int = self._facts.get(SNAPSHOT, 0)
+        seq: int = self.facts.get(SNAPSHOT, 0)
         return seq
 
     def rewound(self, execution: str) -> None:
         """Take into account that the leaf was moved to where the last turn had come to ``execution``."""
-        if self._facts.get("execution", PENDING) != execution:
-            self._facts["execution"] = execution
+        if self.facts.get("execution", PENDING) != execution:
+            self.facts["execution"] = execution
 
     def add(self, events: Sequence[Event]) -> None:
         """Take the next events of the log into account."""
         shared = self._shared
-        self._saves.add([event for event in events if event.seq > shared] if shared else events)
+        self.saves.add([event for event in events if event.seq > shared] if shared else events)
         for event in events:
             if event.seq == shared:
-                self._facts[FORK_TIME] = event.time
+                self.facts[FORK_TIME] = event.time
             effect = _EFFECTS.get(event.type)
             if effect is not None and (event.seq > shared or event.type not in _PARENTS):
-                effect(self._facts, event)
+                effect(self.facts, event)
             if event.type == kinds.HISTORY_REPLACED and event.seq > shared:
-                _forked_onto(self._facts, event.stored())
+                _forked_onto(self.facts, event.stored())
             if event.cost:
-                self._facts["cost"] = self._facts.get("cost", 0.0) + event.cost
+                self.facts["cost"] = self.facts.get("cost", 0.0) + event.cost
 
     def head(self) -> dict[str, Any]:
         """Return what the stream's head keeps. It equals the one before when nothing has changed."""
-        facts = {key: value for key, value in self._facts.items() if value != _USUAL[key]}
-        return {"status": ACTIVE, "revision": self._saves.count, **facts}
+        facts = {key: value for key, value in self.facts.items() if value != _USUAL[key]}
+        return {"status": ACTIVE, "revision": self.saves.count, **facts}
 
 
 def info_of(head: Head) -> SessionInfo:

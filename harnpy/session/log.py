@@ -277,20 +277,16 @@ class Session:
         ambient = AMBIENT.get()
         if ambient is not None:
             given, drafts = drafts, surrounded(drafts, ambient)
-        origin, now, left = self.origin, self._now(), len(drafts)
-        events, say_more = [], False
-        for seq, draft in enumerate(drafts, seen + 1):
-            left -= 1
-            events.append(Event.drafted(draft, origin, seq, now, left))
+        events = Event.drafted(drafts, self.origin, seen, self._now())
+        for draft in drafts:
             turn = draft.turn
             if (
                 draft.place is not None
                 or turn.__class__ is str
                 or (turn is None and draft.type == kinds.TURN_COMPLETED)
             ):
-                say_more = True
-        if say_more:
-            place(drafts, events, self.view, self.moment)
+                place(drafts, events, self.view, self.moment)
+                break
         if ambient is not None:
             for draft, event in zip(given, events, strict=True):
                 draft.event = event

@@ -163,6 +163,8 @@ class Follower(Protocol):
 
     id: str
     summarize: Callable[[str], str] | None
+    #: The session that it follows; None once that was closed, even if its id has been reused.
+    session: Session | None
 
     @property
     def turn(self) -> Event | None:
@@ -204,10 +206,12 @@ class OpenSession:
     def follow(self, follower: Follower) -> None:
         """Have a loop that drives the session know of what others do to it."""
         self.followers = (*self.followers, follower)
+        follower.session = self.session
         self._listen()
 
     def unfollow(self, follower: Follower) -> None:
         if follower in self.followers:
+            follower.session = None
             self.followers = tuple(other for other in self.followers if other is not follower)
             self._listen()
             self.end_turn(follower)
@@ -234,6 +238,8 @@ class OpenSession:
         """End the turns of the loops that drive the session."""
         for follower in [*self.turns]:
             self.end_turn(follower)
+        for follower in self.followers:
+            follower.session = None
         self.followers = ()
         self._listen()
 

@@ -461,7 +461,10 @@ class Stable:
     def takes(self, messages: Sequence[Message]) -> bool:
         """Return whether these messages may stand behind the others as they are."""
         calls = list(self._calls)
-        return all(_stable_follows(message, calls) for message in messages) and not calls
+        for message in messages:
+            if not _stable_follows(message, calls):
+                return False
+        return not calls
 
     def _state(self, view: WindowView) -> tuple[Any, ...]:
         """Return the facts that the window depends on beside its messages. A call that isn't shown, as it has

@@ -353,8 +353,8 @@ def setting(session: Session, key: str, value: Any, **why: Any) -> EventDraft:
 
 def get_register(session: Session, key: str, default: Any = None) -> Any:
     """Return the value of a register; ``default`` when it was never set, or cleared."""
-    value = session.view.register(key) if isinstance(key, str) else None
-    return default if value is None else detached(value)
+    known = session.view.registers.get(key) if isinstance(key, str) else None
+    return default if known is None or known.value is None else detached(known.value)
 
 
 def set_memo(session: Session, value: Any) -> None:

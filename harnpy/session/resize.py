@@ -252,8 +252,7 @@ def resize(
 def resizes_itself(session: Session) -> bool:
     """Return whether it is ever resized by itself."""
     resizing = session.resizing or resizing_of(session)
-    may_be = resizing.policy.can_be_due(None) or _max_length(session) is not None
-    return may_be and session.auto_resize
+    return resizing.policy.can_be_due(_max_length(session)) and session.auto_resize
 
 
 def resize_if_due(session: Session, turn: Event | None = None) -> ResizeReport | None:

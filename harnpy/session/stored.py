@@ -311,7 +311,7 @@ class StoredSession(Session):
 
     @property
     def revision(self) -> int:
-        return self._digest.revision
+        return self._digest.saves.count
 
     @property
     def total_cost(self) -> float:
@@ -322,7 +322,7 @@ class StoredSession(Session):
 
     @property
     def definition(self) -> Any:
-        return self._digest.definition
+        return self._digest.facts.get("definition") or None
 
     def read(
         self,
@@ -512,15 +512,16 @@ class StoredSession(Session):
         taken = None if is_near else self._due(events, seen)
         if taken is not None:
             draft = EventDraft(kinds.PROJECTION_SNAPSHOTTED, taken.payload)
-            events.append(Event.drafted(draft, self.origin, seen + len(events) + 1, events[-1].moment))
+            events += Event.drafted((draft,), self.origin, seen + len(events), events[-1].moment)
             basis = taken.basis
             _join(events)
-        digest = self._digest.after(events)
+        former = self._digest
+        digest = former.after(events)
         for event in events:
             if event.type == kinds.LEAF_MOVED:
                 digest.rewound(self.view.at(event.body.target).execution)
         head = self._head
-        if head is None or not digest.has_head_of(self._digest):
+        if head is None or digest.facts is not former.facts or digest.saves.count != former.saves.count:
             head = digest.head()
         changed = None if head == self._head else head
         try:
@@ -593,8 +594,12 @@ class StoredSession(Session):
         until = seen + len(events)
         if seen != self.version:
             return None
-        types = {event.type for event in events}
-        if kinds.TURN_COMPLETED not in types or types & _CUTS:
+        ends_turn = False
+        for event in events:
+            if event.type in _CUTS:
+                return None
+            ends_turn = ends_turn or event.type == kinds.TURN_COMPLETED
+        if not ends_turn:
             return None
         view = self.view.branch()
         view.extend(events)

@@ -217,7 +217,6 @@ class Txn(Session):
         "_has_streamed",
         "_is_settled",
         "_is_view_borrowed",
-        "_live",
         "_conflict",
         "_resized",
         "_revision",
@@ -229,6 +228,7 @@ class Txn(Session):
         "caller",
         "has_hooks",
         "keeps_answer",
+        "live",
         "on_appended",
         "key",
         "resizes",
@@ -240,7 +240,8 @@ class Txn(Session):
         self.caller = caller
         #: The action's idempotency key.
         self.key = key
-        self._live, self._config = live, live.config
+        #: The session that the action works on, as all others see it.
+        self.live, self._config = live, live.config
         self._streams = self._has_streamed = self._saved = self._has_changed_history = False
         self.resizes: list[ResizeReport] = []  # what there is to tell of, once it is stored
         #: Called with what others have appended meanwhile, if it commutes.
@@ -266,7 +267,7 @@ class Txn(Session):
 
     def _start_at(self, version: int, view: View | None, moment: float) -> None:
         """Stand right behind event number ``version``, of that moment; ``view`` is the one there."""
-        live = self._live
+        live = self.live
         origin = live.origin
         self.id = live.id
         self.observers = self.reduction = self.resizing = None
@@ -290,7 +291,7 @@ class Txn(Session):
     def view(self) -> View:
         view = self._view
         if view is None:  # all is over
-            live = self._live
+            live = self.live
             return live.view if live.version == self.version else live.view.at(self.version)
         if self._ahead:
             view = self._own_view(view)
@@ -306,19 +307,19 @@ class Txn(Session):
         view.log = partial(self._overlay.read, 0)
 
     def _borrow_view(self) -> None:
-        self._view, self._is_view_borrowed = self._live.lend_view(self), True
+        self._view, self._is_view_borrowed = self.live.lend_view(self), True
         self._ahead, self._is_settled = [], True
 
     def _own_view(self, view: View) -> View:
         """Return the view, or a copy of one that is borrowed."""
         if self._is_view_borrowed:
             view = self.view = view.branch()
-            self._live.take_view_back(self)
+            self.live.take_view_back(self)
         return view
 
     def _leave_view(self) -> None:
         """Show from now on what the log has."""
-        self._live.take_view_back(self)
+        self.live.take_view_back(self)
         self._view, self._is_view_borrowed = None, False
         self._ahead, self._is_settled = [], True
 
@@ -328,16 +329,11 @@ class Txn(Session):
         return view if self._is_settled and view is not None else self.view
 
     def agent_facts(self) -> dict[str, Any]:
-        return self._live.agent_facts() if self._live.version else super().agent_facts()
+        return self.live.agent_facts() if self.live.version else super().agent_facts()
 
     @property
     def definition(self) -> Any:
-        return self._live.definition if self._live.version else super().definition
-
-    @property
-    def live(self) -> LiveSession:
-        """The session that the action works on, as all others see it."""
-        return self._live
+        return self.live.definition if self.live.version else super().definition
 
     # Writing.
 
@@ -404,7 +400,7 @@ class Txn(Session):
         reason: str = "",
     ) -> LiveSession:
         """Create a session in the same store with what this one has stored, up to event ``at``."""
-        return self._live.fork(id, at=self._overlay.start if at is None else at, label=label, reason=reason)
+        return self.live.fork(id, at=self._overlay.start if at is None else at, label=label, reason=reason)
 
     def _now(self) -> float:
         return self.moment if self._overlay.pending else max(self.clock.now(), self.moment)  # one an append
@@ -414,7 +410,7 @@ class Txn(Session):
 
     def resize_with(self, call: Callable[..., Any]) -> None:
         """Resize as the live session would; ``call(fn, *args)`` calls handlers."""
-        known = self._live.resizing
+        known = self.live.resizing
         if known is not None:
             tell = self.resizes.append
             self.resizing = Resizing(known.policy, known.levels, tell, call, known.agent, known.unbound)
@@ -471,7 +467,7 @@ class Txn(Session):
 
     def refresh_if_behind(self) -> None:
         """`refresh`, if this process has appended something beside the action: children may have."""
-        if self._live.version != self._overlay.start:
+        if self.live.version != self._overlay.start:
             self.refresh()
 
     set_history = _retried(Session.set_history)
@@ -489,9 +485,9 @@ class Txn(Session):
             raise self._conflict
         if not self._has_streamed or self._saved or self._overlay.pending:
             return
-        with self._live.lock:
-            self._live.refresh()
-            if self._live.version != self._overlay.start:
+        with self.live.lock:
+            self.live.refresh()
+            if self.live.version != self._overlay.start:
                 self._catch_up()
         if self._conflict is not None:
             raise self._conflict
@@ -499,20 +495,20 @@ class Txn(Session):
     def _catch_up(self) -> None:
         """Leave what isn't stored, and stand behind what others have appended."""
         seen, resizing = self._overlay.start, self.resizing
-        self._restart(self._live)
+        self._restart(self.live)
         self.resizing = resizing
-        news = self._live.read(after=seen) if self._live.version > seen else []
+        news = self.live.read(after=seen) if self.live.version > seen else []
         if all(map(commutes, news)):
             self._tell(news)
         else:
-            self._conflict = SessionConflict(self.id, seen, self._live.version)
+            self._conflict = SessionConflict(self.id, seen, self.live.version)
 
     def _tell(self, news: Sequence[Event]) -> None:
         if self.on_appended is not None and news:
             self.on_appended(news)
 
     def _store(self, *, may_rebase: bool) -> None:
-        live, overlay = self._live, self._overlay
+        live, overlay = self.live, self._overlay
         with live.lock:
             while True:
                 try:
@@ -532,7 +528,7 @@ class Txn(Session):
 
     def _rebase(self) -> bool:
         """Put the pending events behind what others wrote meanwhile. Return False where that can't be."""
-        live, overlay = self._live, self._overlay
+        live, overlay = self.live, self._overlay
         news = live.read(after=overlay.start)
         pending = self._rebasable()
         if pending is None or not all(map(commutes, news)):
@@ -576,11 +572,11 @@ class Txn(Session):
         if not self._has_streamed or self._saved or self.stays_open:
             return
         try:
-            with self._live.lock:
+            with self.live.lock:
                 answer = [*takewhile(lambda event: event.type != kinds.TURN_COMPLETED, pending)]
-                if answer and self.keeps_answer and self._live.version == self._overlay.start:
-                    self._live.commit(answer)
-                end_open_turns(self._live, reason, str(error) or type(error).__name__)
+                if answer and self.keeps_answer and self.live.version == self._overlay.start:
+                    self.live.commit(answer)
+                end_open_turns(self.live, reason, str(error) or type(error).__name__)
         except (SessionError, StorageError) as second:
             error.add_note(f"the turn has no end in the log: {second}")
 
@@ -613,10 +609,10 @@ class Txn(Session):
         types: Iterable[str] | None = None,
         lossy: bool = True,
     ) -> Watch:
-        return self._live.watch(buffer=buffer, after=after, types=types, lossy=lossy)
+        return self.live.watch(buffer=buffer, after=after, types=types, lossy=lossy)
 
     def observe(self, fn: Callable[[Event], Any]) -> Callable[[], None]:
-        return self._live.observe(fn)
+        return self.live.observe(fn)
 
     # Reading.
 
@@ -633,9 +629,9 @@ class Txn(Session):
     @property
     def info(self) -> SessionInfo:
         """The session as lists show it: as it is stored. Raises `SessionNotFound` before it is."""
-        if not self._live.version:
+        if not self.live.version:
             raise SessionNotFound(self.id)
-        return self._live.info
+        return self.live.info
 
     def read(
         self,
@@ -647,30 +643,30 @@ class Txn(Session):
         limit: int | None = None,
     ) -> list[Event]:
         def older(after: int, until: int) -> Iterator[Event]:
-            return iter(self._live.read(after, until, types=types, reverse=reverse))
+            return iter(self.live.read(after, until, types=types, reverse=reverse))
 
         return self._overlay.merged(older, after, until, types=types, reverse=reverse, limit=limit)
 
     def window(self) -> list[dict[str, Any]]:
-        with self._live.lock:
+        with self.live.lock:
             return super().window()
 
     # The live session has what it showed the last action, so what is stored is read there.
 
     def stable(self, convert: Callable[[dict[str, Any]], Any]) -> Stable:
-        with self._live.lock:
-            return self._live.stable(convert) if self._is_stored() else super().stable(convert)
+        with self.live.lock:
+            return self.live.stable(convert) if self._is_stored() else super().stable(convert)
 
     def messages(self) -> list[dict[str, Any]]:
-        with self._live.lock:
-            return self._live.messages() if self._is_stored() else super().messages()
+        with self.live.lock:
+            return self.live.messages() if self._is_stored() else super().messages()
 
     def total(self, measure: Callable[[dict[str, Any]], int]) -> int:
-        with self._live.lock:
-            return self._live.total(measure) if self._is_stored() else super().total(measure)
+        with self.live.lock:
+            return self.live.total(measure) if self._is_stored() else super().total(measure)
 
     def _is_stored(self) -> bool:
-        return not self._overlay.pending and self._live.version == self.version
+        return not self._overlay.pending and self.live.version == self.version
 
 
 # What the log has of a turn that is resumed, and whether its new run does the same. Spec: 10 §C16.5.

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
-from harnpy.session.conversation import SessionConversation, follow, followed, unfollow
+from harnpy.session.conversation import SessionConversation, follow, unfollow
 from harnpy.session.errors import SessionError
 from harnpy.session.prompt import SYSTEM
 from harnpy.storage.errors import StorageError
@@ -53,16 +53,13 @@ class TurnConversation(SessionConversation):
     def _append(
         self, session: Session, drafts: list[EventDraft], expected_version: int | None
     ) -> list[Event]:
-        events = super()._append(session, drafts, expected_version)
+        events = session.write(*drafts, expected_version=expected_version)
         self._turn.wrote(events)
-        return events
-
-    def _note_event(self, event: Event) -> None:
-        """Do nothing: nobody asks for the transcript."""
+        return events  # nobody asks for the transcript
 
     def _store_end(self) -> None:
         """Leave what is pending to the turn, which writes it with its end."""
-        session = followed(self._sessions, self)
+        session = self.session
         if session is None or not self._is_next(session):
             self.store()
         else:

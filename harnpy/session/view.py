@@ -315,10 +315,10 @@ def _turn_started(view: View, event: Event) -> None:
     if event.seq > view.linked_at:
         view.execution = IN_PROGRESS
     view.open_turns = {**view.open_turns, event.seq: event}
-    view.window.floor = len(view.window.entries)
-    view.window.state = "active"
+    window, count = view.window, len(view.window.entries)
+    window.floor, window.state = count, "active"
     view.turns.append(event.seq)
-    view.window.groups.begin(event.seq, len(view.window.entries))
+    window.groups.begin(event.seq, count)
 
 
 def _step_started(view: View, event: Event) -> None:

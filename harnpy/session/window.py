@@ -49,8 +49,10 @@ class Groups:
 
     def begin(self, turn: Turn, count: int) -> None:
         """Begin a group behind all ``count`` messages that there are; the turn's last one is complete."""
-        others = {other: group for other, group in self._open.items() if other != turn}
-        self._open = {**others, turn: (count, 0)}
+        groups = {**self._open}
+        groups.pop(turn, None)
+        groups[turn] = (count, 0)
+        self._open = groups
 
     def end(self, turn: Turn) -> None:
         """The turn appends nothing more."""

@@ -62,6 +62,9 @@ class AppendOnlyList(Generic[T]):
     def append(self, item: T) -> None:
         self._own.append(item)
 
+    def extend(self, items: Iterable[T]) -> None:
+        self._own.extend(items)
+
     def last(self) -> T | None:
         """The last item, None when there is none. Doesn't make the list independent of its source."""
         return self._own[-1] if self._own else self._inherited
@@ -194,8 +197,7 @@ class MemoryStream:
                 raise VersionConflict(self.name, expected_version, self.version)
             if fence is not None:
                 store.leases.check(fence)
-            for record in records:
-                self._records.append(record)
+            self._records.extend(records)
             self.version += len(records)
             if head is not None:
                 self.data = head

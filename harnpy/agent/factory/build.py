@@ -210,9 +210,9 @@ class Capabilities:
     def names(self) -> list[str]:
         return sorted(self._known)
 
-    def of(self, names: Iterable[str]) -> list[Capability]:
+    def of(self, names: Sequence[str]) -> list[Capability]:
         """Return the capabilities of those names. Raises `AgentError` for an unknown one."""
-        return [self._known[name] for name in known_names("capability", names, self._known)]
+        return [self._known[name] for name in known_names("capability", names, self._known)] if names else []
 
 
 # The options that a definition's loop runs with: of the definition, its capabilities and the session's
@@ -243,7 +243,8 @@ def check_options(definition: AgentDef, providers: Iterable[str]) -> None:
                 f"agent '{definition.name}': option '{key}' isn't one of a definition: {_NOT_OPTIONS[key]}"
             )
     try:
-        LOOP.check("agent_loop", definition.options, lambda: providers)
+        if definition.options:
+            LOOP.check("agent_loop", definition.options, lambda: providers)
         if isinstance(definition.model, dict):
             CALL.check("llm_call", _with_provider(definition.model), lambda: providers)
     except OptionError as error:
@@ -267,8 +268,6 @@ def loop_options(build: AgentBuild, models: Models, found: Sequence[FoundSkill])
     options["skills"] = _skills(definition, found)
     options["messages"] = []
     _annotate(options, build.read_only)
-    if "tool_format" not in options:
-        options["tool_format"] = _tool_format(options, models)
     return options
 
 
@@ -305,11 +304,13 @@ def _tool_names(build: AgentBuild) -> list[str]:
     """Return which tools the model may call: of the definition's, those that the session has chosen."""
     definition, entries = build.definition, build.entries
     names = list(entries) if definition.tools is None else known_names("tool", definition.tools, entries)
-    denied = known_names("tool", definition.denied_tools, entries)
+    if definition.denied_tools:
+        denied = known_names("tool", definition.denied_tools, entries)
+        names = [name for name in names if name not in denied]
     chosen = build.session.get("tools")
     if chosen is not None:
         names = [name for name in known_names("tool", chosen, entries) if name in names]
-    return [name for name in names if name not in denied]
+    return names
 
 
 def _skills(definition: AgentDef, found: Sequence[FoundSkill]) -> list[Dict] | None:
@@ -341,12 +342,3 @@ def _annotate(options: Dict, read_only: list[str]) -> None:
         known = {name: {"kind": "read", "side_effect_level": "read_only"} for name in read_only}
         annotations = {**known, **(policy.get("tool_annotations") or {})}
         options["policy"] = {**policy, "tool_annotations": annotations}
-
-
-def _tool_format(options: Dict, models: Models) -> str:
-    """Return how tools are offered to the model: natively if it can."""
-    provider, model = models.router.route(models.options(options)).first
-    known = models.config.known_models
-    if provider in models.provided or (provider == MOCK and known.takes_tools(model, provider)):
-        return "native"
-    return known.tool_format(model, provider)

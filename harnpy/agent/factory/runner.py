@@ -119,7 +119,7 @@ class TurnConnections(Connections):
     """The connections of the event loop that the turn waits on. They outlive it."""
 
     def __init__(self, call: Caller, models: Models, waiting: TurnTasks, pools: Pools) -> None:
-        super().__init__(models.connections.http, waiting, now=models.world.unguarded.clock.now)
+        super().__init__(models.connections.http, waiting, now=models.connections.now)
         self._call = call
         self._pools = pools
 
@@ -127,7 +127,7 @@ class TurnConnections(Connections):
         async def here() -> Pool:
             pool = self._pools.get(asyncio.get_running_loop())
             if pool is None:
-                pool = Pool(self.http, self._waiting, self._caps, self._now)
+                pool = Pool(self.http, self._waiting, self._caps, self.now)
                 await pool.begin(self._pools)
             return pool
 
@@ -149,7 +149,7 @@ class LoopRunner:
         system, self._instructions = system_of(build)
         self.name = definition.name
         self._runtime = runtime
-        self._settings = read_settings(runtime, "", system, options, caller, "text")
+        self._settings = read_settings(runtime, "", system, options, caller, "text", prefers_native=True)
         self._seconds = None if definition.budget is None else definition.budget.seconds_left(now)
 
     def run(self, turn: Turn) -> None:

@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, get_type_hints, overload
 
 from msgspec import Meta, ValidationError, convert, defstruct
@@ -203,13 +203,16 @@ class Tool:
         """Call the function that the tool was made of, else its handler."""
         return (self.function or self.handler)(*args, **kwargs)
 
+    @cached_property
+    def _declared(self) -> Parameters:
+        return Parameters({"type": "object", "properties": {}, **self.parameters})
+
     def entry(self, waiting: Waiting) -> Dict:
         """Return the tool as loops have it. ``waiting`` waits for what is async."""
-        schema = {"type": "object", "properties": {}, **self.parameters}
         entry: Dict = {
             "name": self.name,
             "description": self.description,
-            "parameters": Parameters(schema),
+            "parameters": self._declared,
             "handler": lambda arguments: _shown(self.handler, arguments, waiting),
             "executor": "harn",
         }

@@ -29,12 +29,11 @@ class Unaccepted(NamedTuple):
     text: str
 
 
-class Verification:
+class Verification(Struct):
     """The last report of a `run` tool about the work."""
 
-    def __init__(self) -> None:
-        self.passed = False
-        self.exit_code = "none"
+    passed: bool = False
+    exit_code: str = "none"
 
     @property
     def code(self) -> int | None:

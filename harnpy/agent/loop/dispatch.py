@@ -183,11 +183,11 @@ class CallChecker:
         name, given = call["name"], call["arguments"]
         if isinstance(given, dict) and PARSE_ERROR in given:
             text = f"ERROR: {display(given[PARSE_ERROR])}"
-            return CheckedCall(call, given, Rejection(text, "schema_validation"))
+            return CheckedCall(name, call, given, Rejection(text, "schema_validation"))
         aliases = {**FILE_ALIASES.get(name, {}), **self._toolbox.annotations(name).arg_aliases}
         arguments = normalised_arguments(given, aliases)
         decision = self._gate.decide(name, arguments, call.get("id"))
-        checked = CheckedCall(call, decision.arguments, notes=decision.notes, leads=decision.leads)
+        checked = CheckedCall(name, call, decision.arguments, notes=decision.notes, leads=decision.leads)
         if decision.reason is not None:
             text = denied_text(name, decision.reason)
             checked.rejection = Rejection(text, PERMISSION_DENIED, decision.reason, decision.metadata)
@@ -430,6 +430,8 @@ class Dispatcher:
 
     def _reading_run(self, calls: list[Call]) -> list[Call]:
         """Return the leading calls that only read, each of them once; [] if there is nothing to gain."""
+        if len(calls) < 2:
+            return []
         run: list[Call] = []
         seen: set[str] = set()
         for call in calls:
@@ -505,7 +507,8 @@ class Dispatcher:
             status, category = REJECTED, PERMISSION_DENIED
         else:
             shortened = self._shortened(name, outcome.text)
-            text = self._runtime.hooks.after(name, checked.arguments, shortened)
+            hooks = self._runtime.hooks
+            text = hooks.after(name, checked.arguments, shortened) if hooks else shortened
             status = ERROR if text.startswith(("Error:", "ERROR:")) else OK
             category = (category or "tool_error") if status == ERROR else None
         if outcome.status is not None:

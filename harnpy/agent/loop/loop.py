@@ -173,7 +173,8 @@ class Loop:
         clock, conversation, state = self.models.world.clock.monotonic, self.conversation, self.state
         begin = clock()
         self._begin()
-        self.skills.restore(conversation.active_skills())
+        if self.skills:
+            self.skills.restore(conversation.active_skills())
         status = self._turns()
         if status == "done" and not self._tools_succeeded():
             status = "failed"
@@ -269,8 +270,9 @@ class Loop:
         model_input.compact_when_full("preflight", iteration)
         model_input.make_room()
         self._run_hooks(PRE_AGENT_TURN, iteration=iteration, total_iterations=self.options.max_iterations)
-        self._emit("turn_start", iteration=iteration)
-        self._emit("iteration_start", iteration=iteration)
+        if model_input.has_audience:
+            self._emit("turn_start", iteration=iteration)
+            self._emit("iteration_start", iteration=iteration)
         model_input.request.prefill = self.prefill
         feedback = self.runtime.sessions.take_feedback(self.conversation.id)
         if feedback:
@@ -432,15 +434,17 @@ class Loop:
     # Hooks and the result.
 
     def _run_hooks(self, event: str, **turn: Any) -> None:
-        self.runtime.hooks.run(event, session={"id": self.conversation.id}, turn=turn)
+        if self.runtime.hooks:
+            self.runtime.hooks.run(event, session={"id": self.conversation.id}, turn=turn)
 
     def _result(self, status: str, ms: int) -> Dict:
-        trace, state = self.models.trace, self.state
+        trace, state, limit = self.models.trace, self.state, self.options.max_prose_chars
+        visible = visible_text(state.last_prose)
         return {
             "status": status,
             "finish_reason": state.finish_reason,
             "text": "".join(state.texts),
-            "visible_text": prompts.shown(visible_text(state.last_prose), self.options.max_prose_chars),
+            "visible_text": visible if limit is None else prompts.shown(visible, limit),
             "llm": {
                 "iterations": state.iterations,
                 "duration_ms": ms,

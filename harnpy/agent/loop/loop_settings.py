@@ -48,6 +48,7 @@ class Profile(NamedTuple):
     schema_retries: int
 
 
+_PROFILE: str = LOOP.default("profile")
 PROFILES = {
     "tool_using": Profile(50, 8, 0, 2, 0),
     "researcher": Profile(30, 4, 0, 2, 0),
@@ -55,6 +56,8 @@ PROFILES = {
     "completer": Profile(1, 0, 0, 2, 0),
 }
 LLM_BACKOFF_MS = 2000
+#: The options that say together what tools there are, and what they may do.
+_SURFACE = ("tools", "policy", "approval_policy", "tool_search")
 
 #: What switches an option off.
 COMPACTION_OFF: tuple[object, ...] = (None, False, "none", [], {})
@@ -98,7 +101,7 @@ class LoopOptions(Struct, frozen=True):
 
 def profile_of(options: Options, caller: str) -> Profile:
     """Return the preset that the options name. Raises `MisuseError` for an unknown one."""
-    name = options.string("profile", LOOP.default("profile"))
+    name = options.string("profile", _PROFILE)
     found = PROFILES.get(name or "")
     if found is None:
         raise MisuseError(f"{caller}: profile must be one of {', '.join(PROFILES)}; got `{name}`")
@@ -438,9 +441,18 @@ class LoopSettings(Struct, frozen=True):
 
 
 def read_settings(
-    runtime: Runtime, message: str, system: str | None, given: Any, caller: str, default_format: str
+    runtime: Runtime,
+    message: str,
+    system: str | None,
+    given: Any,
+    caller: str,
+    default_format: str,
+    *,
+    prefers_native: bool = False,
 ) -> LoopSettings:
     """Return the settings that a caller's options make. Errors name ``caller``, a builtin.
+
+    ``prefers_native``: as in `Models.tool_format`.
 
     Raises `OptionError`, `MisuseError`, `PolicyError` and `ResizeError`.
     """
@@ -451,6 +463,7 @@ def read_settings(
         system,
         options,
         once=False,
+        prefers_native=prefers_native,
         retries=profile.llm_retries,
         backoff_ms=LLM_BACKOFF_MS,
         schema_retries=profile.schema_retries,
@@ -459,8 +472,8 @@ def read_settings(
     rules = runtime.context().rules.for_options(options, caller).placed(runtime.workplace.real_root)
     loop_options = read_loop_options(options, profile, caller, default_format, request.tool_format)
     tools: list[Dict] = []
-    if options.value("tools") is not None:
-        surface = {key: options.value(key) for key in ("tools", "policy", "approval_policy", "tool_search")}
+    surface = {key: options.given.get(key) for key in _SURFACE}
+    if surface["tools"] is not None:
         is_native = loop_options.tool_format == "native"
         tools = checked_tools(runtime, surface, rules, system, message, caller, is_native)
     skills, matching = inherited_skills(runtime, options.value("skills"), options.value("skill_match"))

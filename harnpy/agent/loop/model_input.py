@@ -67,7 +67,7 @@ class ModelInput:
     def add(self, message: Dict) -> None:
         self.conversation.add(message)
         self._record((message,))
-        self._bytes += content_bytes((message,))
+        self._bytes += message_bytes(message)
 
     def feed_back(self, kind: str, text: str) -> None:
         """Add a message from the runtime to the model."""
@@ -77,8 +77,9 @@ class ModelInput:
         """Add what others have injected into the session meanwhile."""
         self._follow()
         arrivals = self.conversation.arrivals()
-        self._record(arrivals)
-        self._bytes += content_bytes(arrivals)
+        if arrivals:
+            self._record(arrivals)
+            self._bytes += content_bytes(arrivals)
 
     def current(self) -> Request:
         """Return the request with the conversation as it is now."""
@@ -107,9 +108,11 @@ class ModelInput:
         ``mode``: ``preflight`` before a call, ``auto`` after a turn with tools.
         """
         compaction = self.compaction
-        if compaction is None or not self._full(compaction.threshold, mode):
+        if compaction is None:
             return
-        self._shorten(compaction, mode, iteration)
+        room = compaction.threshold - self._tokens()
+        if room < 0 or (room == 0 and mode == "preflight"):
+            self._shorten(compaction, mode, iteration)
 
     def being_compacted(self) -> Dict:
         """Return what the log says of a compaction that a model is asked for. Spec: 10 §A1.2."""
@@ -186,14 +189,10 @@ class ModelInput:
         self._record((made.message,))
         return True
 
-    def _full(self, threshold: int, mode: str) -> bool:
-        estimate = self._tokens()
-        return estimate >= threshold if mode == "preflight" else estimate > threshold
-
     def _tokens(self) -> int:
         """Estimate the tokens of conversation and system prompt."""
-        system = byte_length(self.request.system or "")
-        return tokens_of(self._bytes, whole=True) + tokens_of(system, whole=True)
+        conversation, system = tokens_of(self._bytes, whole=True), self.request.system
+        return conversation + tokens_of(byte_length(system), whole=True) if system else conversation
 
     def _follow(self) -> bool:
         """Continue from what the session holds if somebody else compacted it. Return whether they did."""
@@ -201,9 +200,8 @@ class ModelInput:
         if former is None:
             return False
         self._measure()
-        if self._is_recorded():
-            known = set(map(id, former))
-            self._record(message for message in self.conversation.messages if id(message) not in known)
+        known = set(map(id, former))
+        self._record(message for message in self.conversation.messages if id(message) not in known)
         return True
 
     def _measure(self) -> None:
@@ -212,11 +210,10 @@ class ModelInput:
 
     def _record(self, messages: Iterable[Dict]) -> None:
         """Add messages that enter the conversation to the records that are kept."""
-        for message in messages if self._is_recorded() else ():
+        if self.segment is None and self.recorded is None:
+            return
+        for message in messages:
             if self.segment is not None:
                 self.segment.message(message)
             if self.recorded is not None:
                 self.recorded.append(message)
-
-    def _is_recorded(self) -> bool:
-        return self.segment is not None or self.recorded is not None

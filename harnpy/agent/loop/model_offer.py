@@ -275,7 +275,10 @@ class ModelOffer:
         deferred: DeferredTools | None = None,
     ) -> None:
         self.entries = entries
+        self.has_tools = bool(entries) or bool(skills)
         self.allowed = entries
+        #: What a call in the text of an answer may name.
+        self.names: list[str] = []
         self.style = style
         self._options = options
         self._ledger = ledger
@@ -290,17 +293,6 @@ class ModelOffer:
         #: What is offered now.
         self.prompt = Prompt()
 
-    @property
-    def has_tools(self) -> bool:
-        return bool(self.entries) or bool(self._skills)
-
-    def names(self) -> list[str]:
-        """Return the names that a call in the text of an answer may use."""
-        names = [entry["name"] for entry in self.allowed]
-        names += [LOAD_SKILL] if self._skills else []
-        names += [] if self._deferred is None else [self._deferred.name]
-        return names
-
     def renew(self, request: Request) -> bool:
         """Update the request to the tools now in view. Return whether they have changed."""
         visible = self.entries if self._deferred is None else self._deferred.visible()
@@ -308,7 +300,12 @@ class ModelOffer:
             return False
         self._seen = self._skills.changes, visible
         self.allowed = self._scoped(self.entries)
-        shown = self._scoped(visible)
+        self.names = [entry["name"] for entry in self.allowed]
+        if self._skills:
+            self.names.append(LOAD_SKILL)
+        if self._deferred is not None:
+            self.names.append(self._deferred.name)
+        shown = self.allowed if visible is self.entries else self._scoped(visible)
         native = self._options.tool_format == "native" and self.has_tools
         request.tools = self._native_tools(shown, request.search) if native else None
         parts = self._parts(shown, request.tools)
@@ -317,6 +314,8 @@ class ModelOffer:
         return True
 
     def _scoped(self, entries: list[Dict]) -> list[Dict]:
+        if not self._skills:
+            return entries
         return [entry for entry in entries if self._skills.allows(entry["name"], entry)]
 
     def _native_tools(self, shown: list[Dict], search: Search | None) -> list[Dict]:
@@ -330,7 +329,7 @@ class ModelOffer:
         keep_on = prompts.persistence(options, self.has_tools) if options.persistent else None
         return {
             DEFINITION: self.instructions,
-            SKILLS: self._skills.block() or None,
+            SKILLS: (self._skills.block() or None) if self._skills else None,
             CONTRACT: self._contract(shown) if self.has_tools else None,
             PERSISTENCE: keep_on,
             TOOLS: tools or None,

@@ -255,8 +255,6 @@ def _description(entry: Entry) -> str:
 
 #: How messages of the runtime begin.
 
-_HISTORY_CAP = 131072
-
 ACTION_REQUIRED = (
     "You returned assistant text/JSON before using any tool. This stage requires at least one tool action "
     "before an answer counts. That response was not accepted. Call a tool now."
@@ -346,27 +344,9 @@ def nudge(options: LoopOptions, has_tools: bool) -> str:
     return "Continue — make progress in your reply."
 
 
-def recorded(text: str) -> str:
-    """Return a reply's text as the history keeps it."""
-    text = text.strip()
-    if len(text) <= _HISTORY_CAP:
-        return text
-    note = f"<assistant turn truncated: raw length {len(text)} chars exceeded history cap ({_HISTORY_CAP})>"
-    return f"{text[:_HISTORY_CAP]}\n\n{note}"
-
-
-def elided(names: list[str], malformed: int) -> str:
-    """Return what the history keeps of a turn with unreadable calls."""
-    return (
-        f"<assistant turn partially elided: {len(names)} tool call(s) executed successfully "
-        f"({', '.join(names)}), {malformed} malformed tool call(s) rejected. See tool results and parse "
-        "errors that follow.>"
-    )
-
-
-def shown(text: str, limit: int | None) -> str:
+def shown(text: str, limit: int) -> str:
     """Return visible prose, cut to ``limit`` characters."""
-    if limit is None or len(text) <= limit:
+    if len(text) <= limit:
         return text
     note = "<assistant prose truncated by turn policy; keep prose brief and act>"
     return f"{text[:limit]}\n\n{note}"

@@ -91,17 +91,13 @@ class Result(NamedTuple):
 class CheckedCall:
     """A call with the arguments that it is made with, or why it isn't made."""
 
+    name: str
     call: Call
     arguments: Dict
     rejection: Rejection | None = None
     notes: Sequence[Dict] = ()
     outcome: Outcome | None = None
     leads: Sequence[Lead] = ()
-
-    @property
-    def name(self) -> str:
-        name: str = self.call["name"]
-        return name
 
 
 def denied_text(name: str, reason: str) -> str:

@@ -169,9 +169,31 @@ def text_message(reply: Reply, text: str) -> Dict:
     return {"role": "assistant", "content": reply.parts or text, **_marks(reply)}
 
 
+#: How many characters of a reply in text format the history keeps.
+_HISTORY_CAP = 131072
+
+
+def recorded(text: str) -> str:
+    """Return a reply's text as the history keeps it."""
+    text = text.strip()
+    if len(text) <= _HISTORY_CAP:
+        return text
+    note = f"<assistant turn truncated: raw length {len(text)} chars exceeded history cap ({_HISTORY_CAP})>"
+    return f"{text[:_HISTORY_CAP]}\n\n{note}"
+
+
+def elided(names: list[str], malformed: int) -> str:
+    """Return what the history keeps of a turn with unreadable calls."""
+    return (
+        f"<assistant turn partially elided: {len(names)} tool call(s) executed successfully "
+        f"({', '.join(names)}), {malformed} malformed tool call(s) rejected. See tool results and parse "
+        "errors that follow.>"
+    )
+
+
 def _marks(reply: Reply) -> Dict:
     """Return the keys of a message that only its service understands, and which one that is."""
-    own = reply.parts or reply.more or any(map(_own_keys, reply.tool_calls))
+    own = reply.parts or reply.more or not all(map(CALL_KEYS.issuperset, reply.tool_calls))
     return {**reply.more, "origin": reply.origin} if own and reply.origin else {}
 
 

@@ -17,7 +17,7 @@ from harnpy.agent.loop.ledger import NAME as LEDGER
 from harnpy.agent.loop.ledger import UNAVAILABLE as NO_LEDGER
 from harnpy.agent.loop.ledger import LedgerError
 from harnpy.agent.loop.tool_runner import OK, REJECTED
-from harnpy.agent.loop.transcript_entries import calls_message, text_message
+from harnpy.agent.loop.transcript_entries import calls_message, elided, recorded, text_message
 from harnpy.agent.rules.hooks import POST_AGENT_TURN
 from harnpy.llm.request_messages import unrun
 from harnpy.llm.text_format import Parsed, is_tagged, parse_reply
@@ -130,7 +130,7 @@ class Turns:
         text, reply = turn.text, turn.reply
         may_call = self.offer.has_tools or self.ledger.active
         if may_call or is_tagged(text):
-            names = [*self.offer.names(), LEDGER] if self.ledger.active else self.offer.names()
+            names = [*self.offer.names, LEDGER] if self.ledger.active else self.offer.names
             turn.parsed = parse_reply(text, names)
         if not may_call:
             turn.parsed.errors.clear()
@@ -269,11 +269,12 @@ class Turns:
         info = self._tool_turn_info(turn, results)
         self.model_input.conversation.store()
         self._run_hooks(info)
-        self._emit("turn_end", iteration=turn.iteration, turn_info=info)
-        self._emit("iteration_end", iteration=turn.iteration, turn_info=info)
+        if self.model_input.has_audience:
+            self._emit("turn_end", iteration=turn.iteration, turn_info=info)
+            self._emit("iteration_end", iteration=turn.iteration, turn_info=info)
         if turn.ending is not None:
             return turn.ending
-        if any(name in self.options.stop_after_tools for name in info["successful_tool_names"]):
+        if not set(self.options.stop_after_tools).isdisjoint(info["successful_tool_names"]):
             return "done"
         if self._called_back(info):
             return "done"
@@ -288,9 +289,9 @@ class Turns:
             return calls_message(turn.reply, turn.text, turn.calls, self.offer.style)
         parsed = turn.parsed
         if parsed.errors:
-            content = prompts.elided([call["name"] for call in turn.calls], len(parsed.errors))
+            content = elided([call["name"] for call in turn.calls], len(parsed.errors))
         else:
-            content = prompts.recorded(parsed.canonical or turn.text)
+            content = recorded(parsed.canonical or turn.text)
         return {"role": "assistant", "content": content}
 
     def _answer_call(self, result: Result) -> None:
@@ -309,19 +310,24 @@ class Turns:
     def _tool_turn_info(self, turn: Turn, results: list[Result]) -> Dict:
         names = [call["name"] for call in turn.calls]
         self._single_tool_turns = self._single_tool_turns + 1 if len(names) == 1 else 0
-        made = [
-            {"tool_name": result.call["name"], "status": result.status, "rejected": result.status == REJECTED}
-            for result in results
-            if result.status is not None
-        ]
-        good = dict.fromkeys(item["tool_name"] for item in made if item["status"] == OK)
+        made: list[Dict] = []
+        good: dict[str, None] = {}
+        failed = False
+        for result in results:
+            name, status = result.call["name"], result.status
+            if status is not None:
+                made.append({"tool_name": name, "status": status, "rejected": status == REJECTED})
+            if status == OK:
+                good[name] = None
+            else:
+                failed = True
         return {
             "tool_names": names,
             "tool_results": made,
             "successful_tool_names": list(good),
             "tool_count": len(names),
             "iteration": turn.iteration,
-            "failed": any(result.status != OK for result in results),
+            "failed": failed,
             "consecutive_single_tool_turns": self._single_tool_turns,
             "session_tools_used": list(self.state.calls),
             "session_successful_tools": list(self.state.successful),
@@ -341,7 +347,8 @@ class Turns:
         return stop
 
     def _run_hooks(self, info: Dict) -> None:
-        self._hooks.run(POST_AGENT_TURN, session={"id": self.model_input.conversation.id}, turn=info)
+        if self._hooks:
+            self._hooks.run(POST_AGENT_TURN, session={"id": self.model_input.conversation.id}, turn=info)
 
     # A turn without tool calls. Spec: 07 §6.4.
 
@@ -391,7 +398,7 @@ class Turns:
         return None, turn.info(False, status="continue")
 
     def _record_text(self, turn: Turn) -> None:
-        said = prompts.recorded(turn.parsed.canonical or turn.text)
+        said = recorded(turn.parsed.canonical or turn.text)
         if self.options.tool_format == "native" and said == turn.reply.text:
             self.model_input.add(text_message(turn.reply, said))
         else:

@@ -7,6 +7,7 @@ The first refusal decides. `Gate.decide` changes nothing but the session grants 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.agent.rules.permissions import PermissionDecision, Permissions, Verdict, permission_events
@@ -72,13 +73,18 @@ class Gate:
         self._rules = rules
         self._hooks = hooks
         self._place = place
-        self._permissions = Permissions(rules.permissions, session_id, log)
+        self._session_id = session_id
+        self._log = log
         self._ask = ask
 
     @property
     def has_functions(self) -> bool:
         """Return whether functions of the program are among the rules."""
         return any(policy.has_functions for policy in self._rules.permissions)
+
+    @cached_property
+    def _permissions(self) -> Permissions:
+        return Permissions(self._rules.permissions, self._session_id, self._log)
 
     def decide(self, name: str, arguments: Dict, call_id: str | None = None) -> Decision:
         """Decide on a call. Raises what a callback raises, and `MisuseError` for an invalid answer."""
@@ -120,7 +126,7 @@ class Gate:
         return None if self._rules.policy is None else self._rules.policy.annotations(name)
 
     def _after_hooks(self, name: str, arguments: Dict, notes: list[Dict]) -> Decision:
-        if self._hooks is None:
+        if not self._hooks:
             return Decision(arguments, notes)
         made = self._hooks.before(name, arguments)
         if made.denial is not None:

@@ -126,7 +126,7 @@ class Hooks:
 
     def run(self, event: str, **payload: Any) -> None:
         """Notify the hooks of an event that they can't change."""
-        for each in self._of(event) if self else ():
+        for each in self._of(event):
             given = {"event": event, **payload}
             if each.applies(given):
                 each.handler(given)

@@ -41,7 +41,7 @@ class Price:
 
     def cost(self, prompt: int, output: int) -> float:
         """Return what a call costs without a cache; ``prompt`` are all of its tokens, cached or not."""
-        rates = self._rates(prompt)
+        rates = self._rates(prompt) if self.tiers else self
         return (prompt * rates.input_per_mtok + output * rates.output_per_mtok) / 1_000_000
 
     def cache_savings(self, prompt: int, read: int, written: int, for_an_hour: int = 0) -> float:

@@ -129,7 +129,7 @@ class Connections:
     ) -> None:
         self.http = http
         self._caps = Caps() if caps is None else caps
-        self._now = now
+        self.now = now
         self._waiting = waiting
         self._open: dict[tuple[str, str], Remote] = {}
         self._left: list[Remote] = []
@@ -141,7 +141,7 @@ class Connections:
         if found is None or found.config != config:
             if found is not None:
                 self._left.append(found)
-            found = self._open[place] = make_provider(config, self.http, self._caps, self._now)
+            found = self._open[place] = make_provider(config, self.http, self._caps, self.now)
         return found
 
     def reply(self, answer: Reply | Awaitable[Reply], shown: Shown | None = None) -> Reply:

@@ -210,9 +210,8 @@ class NewLog:
 
     def store(self, store: Store) -> StoredSession:
         """Store the session. Raises `SessionExists`."""
-        count = len(self._drafts)
-        events = [
-            Event.drafted(draft, self._origin, seq, time / MICROS, count - seq)
-            for seq, (draft, time) in enumerate(self._drafts, 1)
-        ]
+        drafts, times = zip(*self._drafts, strict=True)
+        events = Event.drafted(drafts, self._origin, 0, 0.0)
+        for event, time in zip(events, times, strict=True):
+            event.moment = time / MICROS
         return admit(events, self._origin, store)

@@ -234,8 +234,8 @@ class Growth:
         self._time = max(self._time, time)
         if name is not None:
             self._ids.add(name)
-        number = len(self._entry)
-        self._events.append(Event.drafted(draft, self._origin, number, self._time / MICROS))
+        seen = len(self._entry) - 1
+        self._events += Event.drafted((draft,), self._origin, seen, self._time / MICROS)
         self._grow(type, data, id)
 
     def appends(self, entries: Iterable[Entry]) -> Iterator[list[Event]]:

@@ -73,7 +73,7 @@ class Writer:
                 facts = facts or Facts()
                 facts.name, facts.uid = name, new_uid()
             lines = written_lines(rows, facts)
-            if rows:
+            if rows and log.path in self._repairs:
                 lines += self._report(log, rows[-1])
             return self._write(log, file, state, lines).version if lines else state.version
 
@@ -116,9 +116,9 @@ class Writer:
 
     def _report(self, log: Log, last: Row) -> bytes:
         """Return the records, as lines, of the repairs that no append has reported yet."""
-        repairs = self._repairs.get(log.path, [])
         rows = [
-            repair_report(last.seq + number, last.time, 0, repair) for number, repair in enumerate(repairs, 1)
+            repair_report(last.seq + number, last.time, 0, repair)
+            for number, repair in enumerate(self._repairs[log.path], 1)
         ]
         return b"".join(written_lines([row]) for row in rows)
 
