@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harnpy.session import Event, EventDraft, RewindError, Session, SessionBusy
@@ -228,6 +228,7 @@ def test_a_snapshot_shows_what_the_whole_log_shows(store: Store) -> None:
 
     @settings(max_examples=COUNT.examples(12), deadline=None)
     @given(st.lists(CHOSEN, max_size=20))
+    @example(["turn", "snapshot"])  # which is loaded from the snapshot on, whatever else is drawn
     def check(verbs: list[str]) -> None:
         nonlocal light
         id = f"s{next(numbers)}"
