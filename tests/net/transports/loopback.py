@@ -32,6 +32,8 @@ class Connection:
     async def answer(self, status: str = "200 OK", *headers: str, body: bytes | None = None) -> None:
         """Send a head; without a ``body`` chunks follow, by `chunk`."""
         rest = ["Transfer-Encoding: chunked"] if body is None else [f"Content-Length: {len(body)}"]
+        # Else a client could send its next request here while this is being closed.
+        rest.append("Connection: close")
         lines = [f"HTTP/1.1 {status}", *(headers or ["Content-Type: text/event-stream"]), *rest, "", ""]
         self.writer.write("\r\n".join(lines).encode() + (body or b""))
         await self.writer.drain()
