@@ -29,7 +29,7 @@ class RealEntropy:
 _MOST_AHEAD = 4095
 #: The last 64 bits begin with 8, 9, a or b, in hex: with 8 at first, so that many can follow.
 _FIRST, _END, _REST = 0x8 << 60, 0xC << 60, (1 << 60) - 1
-#: Chance that was drawn and not used yet, in numbers of 64 bits: one by one, each would be a call of the system.
+#: Chance that was drawn and isn't used yet, 64 bits each: one by one, each would be a call of the system.
 _drawn: list[int] = []
 # A process and its fork must not make the same ids of it.
 os.register_at_fork(after_in_child=_drawn.clear)

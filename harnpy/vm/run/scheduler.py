@@ -364,8 +364,22 @@ class Scheduler:
 
     def give_way(self) -> None:
         """Let the tasks go on that are ready."""
-        self.ready.append(self.current)
-        self.suspend()
+        task, signal = self.current, self.signal
+        self.ready.append(task)
+        if self.timers or signal.alert or task is self.root:
+            self.suspend()
+            return
+        # `suspend`, without what has been asked already: tasks that compute do this all the time.
+        following = self.ready.popleft()
+        try:
+            if following.greenlet is not None:
+                following.greenlet.switch()
+            else:
+                self.pass_on(task, following)
+        finally:
+            self.current = task
+        if self.signal.alert:
+            self.end_wait(task)
 
     def limit_wait(self, task: Task) -> None:
         """Leave a cancelled run; else have ``task`` go on when something is due in it."""
