@@ -541,7 +541,7 @@ class Registry:
         """
         by_id, session = self.by_id, source.session
         count = len(by_id) - self._closing
-        if session.is_stored or id in by_id or count >= self._cap:
+        if session.is_stored or count >= self._cap or (id is not None and id in by_id):
             return None
         if self._admission is not None:
             self._admission(count + 1)
@@ -613,9 +613,12 @@ class Registry:
 
     def _sink_for(self, id: str) -> Sink | None:
         """Return where a new session's agent events go, the host's choice or a file; None for nowhere."""
-        chosen = None if self._sinks is None else self._sinks(id)
-        if chosen is not None:
-            return chosen
+        if self._sinks is not None:
+            chosen = self._sinks(id)
+            if chosen is not None:
+                return chosen
+        if self._sink_directory == "":
+            return None
         if self._sink_directory is None:
             self._sink_directory = self.world.unguarded.environment.get(VARIABLE) or ""
         return EventSink(self._sink_directory, id, self.world) if self._sink_directory else None

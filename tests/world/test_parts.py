@@ -122,6 +122,20 @@ def test_ids_are_not_ahead_of_a_clock_that_stands_still() -> None:
     assert {id[:18] for id in found} == {found[0][:18]}
 
 
+def test_a_forked_process_makes_ids_of_its_own() -> None:
+    clock = [1_800_000_000_000 * MILLISECOND]
+    RealIds().new()  # draws chance for the next ones, too
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, Ids(clock).new().encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    with open(reading) as pipe:
+        os.close(writing)
+        assert pipe.read() != Ids(clock).new()
+
+
 @given(st.lists(st.tuples(st.sampled_from([0, 1]), st.integers(245, 3 * MILLISECOND)), max_size=60))
 def test_ids_of_several_processes_sort(made: list[tuple[int, int]]) -> None:
     clock = [1_800_000_000_000 * MILLISECOND]

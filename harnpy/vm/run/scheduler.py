@@ -313,6 +313,15 @@ class Scheduler:
         self.hub = None
         self.pool.clear()
 
+    def dismiss_workers(self) -> None:
+        """Let the idle workers end by returning: one that is dropped ends by an exception, at twice the cost
+        of all its life."""
+        if self.pool:
+            from greenlet import getcurrent
+
+            while self.pool and getcurrent() is self.hub:
+                self.pool.pop().switch()
+
     # --- waiting ----------------------------------------------------------------------------------
 
     def suspend(self, wait: Wait | None = None) -> None:
@@ -355,8 +364,22 @@ class Scheduler:
 
     def give_way(self) -> None:
         """Let the tasks go on that are ready."""
-        self.ready.append(self.current)
-        self.suspend()
+        task, signal = self.current, self.signal
+        self.ready.append(task)
+        if self.timers or signal.alert or task is self.root:
+            self.suspend()
+            return
+        # `suspend`, without what has been asked already: tasks that compute do this all the time.
+        following = self.ready.popleft()
+        try:
+            if following.greenlet is not None:
+                following.greenlet.switch()
+            else:
+                self.pass_on(task, following)
+        finally:
+            self.current = task
+        if self.signal.alert:
+            self.end_wait(task)
 
     def limit_wait(self, task: Task) -> None:
         """Leave a cancelled run; else have ``task`` go on when something is due in it."""
@@ -739,14 +762,17 @@ class Scheduler:
         worker.switch(None)
 
     def run_tasks(self) -> None:
-        """A pooled greenlet's life: one task after another.
+        """A pooled greenlet's life: one task after another, until it is switched to and there is none.
 
         Its frame must refer neither to it nor to where it gives way to. The garbage collector doesn't see
         into greenlets that wait; and when a thread ends, greenlet releases references to the thread's own
         that it believes to be lost, while tracebacks may keep this frame.
         """
+        # Python makes a loop fast as it goes round only if it is one that tests nothing.
         while True:
             task = self.current
+            if task.started:
+                return
             try:
                 # Set here and not in `start`: a signal may come between the two.
                 task.started = True
@@ -858,6 +884,7 @@ class Scheduler:
         self.root.deadlines, self.root.limits, self.root.overtime, self.may_interrupt = (), (), None, False
         self.refresh()
         # The next run may begin elsewhere: in another thread, inside an asyncio loop.
+        self.dismiss_workers()
         self.new_hub()
         if self.bridge:
             self.bridge.close()

@@ -604,10 +604,11 @@ class Batch:
         return f"the tasks of `{self.name}`"
 
     def __iter__(self) -> Iterator[Task]:
+        run = self._run  # one method for all of them
         while self._started < len(self._items) or self._running:
             try:
                 while self._started < len(self._items) and len(self._running) < self._limit:
-                    self._start_next()
+                    self._start_next(run)
                 while not self._ended:
                     self._wait()
             except BaseException:
@@ -622,9 +623,9 @@ class Batch:
         self._reader = self.scheduler.current
         self.scheduler.suspend(self)
 
-    def _start_next(self) -> None:
+    def _start_next(self, run: Callable[[int], Value]) -> None:
         look(_START)
-        task = self.scheduler.create(self._run)
+        task = self.scheduler.create(run)
         task.index, task.batch = self._started, self
         if self.scheduler.current.cancel_requested:
             self.scheduler.request_cancel(task)

@@ -75,6 +75,30 @@ def test_tasks_switch_no_more_than_they_must(source: str, switches: int) -> None
     assert events == ["switch"] * switches
 
 
+def test_idle_workers_end_by_returning() -> None:
+    """One that is dropped is thrown an exception, which takes longer than all of a small task's life."""
+    vm, events, workers = Vm(), list[str](), list[greenlet]()
+
+    def count(event: str, ends: tuple[greenlet, greenlet]) -> None:
+        events.append(event)
+
+    vm.register("keep() -> nil", lambda: workers.extend(vm.tasks.pool))
+    before = settrace(count)
+    try:
+        vm.run_source("""
+            parallel 3 { _ -> sleep(1) }
+            let t = spawn { sleep(1h) }
+            sleep(1)
+            cancel(t)
+            keep()
+        """)
+    finally:
+        settrace(before)
+    assert events.count("throw") == 1  # the one that was cancelled
+    assert len(workers) == 3
+    assert all(worker.dead for worker in workers)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_task_that_waits_takes_one_page_for_its_frames() -> None:
     vm, count, pages = Vm(), 2_000, list[int]()
