@@ -29,18 +29,6 @@ class RealEntropy:
 _MOST_AHEAD = 4095
 #: The last 64 bits begin with 8, 9, a or b, in hex: with 8 at first, so that many can follow.
 _FIRST, _END, _REST = 0x8 << 60, 0xC << 60, (1 << 60) - 1
-#: Chance that was drawn and isn't used yet, 64 bits each: one by one, each would be a call of the system.
-_drawn: list[int] = []
-# A process and its fork must not make the same ids of it.
-os.register_at_fork(after_in_child=_drawn.clear)
-
-
-def _chance() -> int:
-    while True:
-        try:
-            return _drawn.pop()
-        except IndexError:
-            _drawn.extend(memoryview(os.urandom(512)).cast("Q"))
 
 
 class RealIds:
@@ -55,7 +43,7 @@ class RealIds:
         # runs ahead of the clock; `uuid` takes longer to load than a short program runs, and its objects take
         # twice as long as their texts.
         ticks = (self._nanoseconds() << 12) // 1_000_000
-        chance, tail = _chance(), _END
+        chance, tail = int.from_bytes(os.urandom(8)), _END
         if 0 <= self._ticks - ticks < _MOST_AHEAD:
             ticks = self._ticks
             tail = self._tail + 1 + (chance >> 24)
