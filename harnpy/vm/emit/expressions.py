@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.syntax.names import enum_variant
-from harnpy.vm.emit import CONSTANT, NIL, Operand, constant, joined, reading, type_of
+from harnpy.vm.emit import CONSTANT, NIL, SLOT, Operand, constant, joined, reading, type_of
 from harnpy.vm.emit.bounds import bounds, unreduced
 from harnpy.vm.emit.known import LEAST, MOST
-from harnpy.vm.resolve.kinds import WRAPPING, Record
+from harnpy.vm.resolve.kinds import PLAIN, WRAPPING, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def member(e: Emitter, node: ast.Member, into: Operand | None) -> Text:
     if variant := enum_reference(e, node):
         return f"EnumValue({variant[0]!r}, {variant[1]!r})"
     if has_field(e, node):
-        return f"{e.expr(node.object)}[{node.name!r}]"
+        return field(e, node)
     if node.optional:
         atom = e.slot(node.object)
         slow = f"get_prop_optional({atom}, {node.name!r})"
@@ -179,6 +179,25 @@ def member(e: Emitter, node: ast.Member, into: Operand | None) -> Text:
     e.line(f" {slot} = {slow}")
     e.assigned(slot)
     return slot
+
+
+def field(e: Emitter, node: ast.Member) -> Text:
+    """A field that is surely there. A loop that leaves `p` alone reads ``p.x`` once, before it:
+
+    t1 = p_1['x']
+    for i_2 in range(0, 9): s_3 = s_3 + t1
+
+    That goes for plain values only: a temporary that held a list would be one more holder of it.
+    """
+    names, root = [node.name], node.object
+    while isinstance(root, ast.Member) and has_field(e, root):
+        names.insert(0, root.name)
+        root = root.object
+    of = e.expr(root)
+    text = f"{of}{''.join(f'[{name!r}]' for name in names)}"
+    if isinstance(of, Operand) and of.kind == SLOT and e.kind(node) in PLAIN:
+        return e.once(text, of)
+    return text
 
 
 def has_field(e: Emitter, node: ast.Member) -> bool:

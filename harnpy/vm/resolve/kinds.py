@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 WRAPPING = frozenset("+-*")
 _NUMBERS = ("int", "num")
+#: The kinds of values that have no parts.
+PLAIN = ("int", "num", "bool", "str")
 _COMPARISONS = frozenset(["==", "!=", "<", ">", "<=", ">=", "in", "not in", "&&", "||"])
 _KINDS_OF_LITERALS: dict[type[ast.Node], str] = {
     ast.Int: "int",
