@@ -334,7 +334,7 @@ class Emitter:
 
     @around
     def looping(self, changing: Iterable[Variable]) -> Iterator[None]:
-        """Around a loop that assigns the variables ``changing``: what stays the same is computed before it."""
+        """Around a loop that assigns ``changing``: what stays the same is computed before it."""
         self.line("")
         ahead = Ahead(self.lines[-1], set(self.declared), {variable.python for variable in changing})
         self.ahead.append(ahead)
@@ -342,12 +342,12 @@ class Emitter:
         self.ahead.pop()
         ahead.line.text = "; ".join(f"{slot} = {text}" for text, slot in ahead.slots.items())
 
-    def once(self, text: str, root: Operand) -> Text:
+    def once(self, text: str, root: Operand | None = None) -> Text:
         """``text``, which cannot fail and depends on nothing but what the slot ``root`` holds: in a loop that
         leaves that alone, a temporary that got it before the loop."""
         outermost = None
         for ahead in reversed(self.ahead):
-            if root.text in ahead.changing or root.text not in ahead.there:
+            if root and (root.text in ahead.changing or root.text not in ahead.there):
                 break
             outermost = ahead
         if outermost is None:

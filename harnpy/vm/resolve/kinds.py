@@ -113,6 +113,8 @@ class View:
                 return self.of_numbers([self.ask(operand)])
             case ast.Call():
                 return self.of_call(node)
+            case ast.MethodCall(optional=False):
+                return self.of_method_call(node)
             case ast.Member(optional=False):
                 return self.of_field(self.ask(node.object), node.name)
             case ast.Ternary():
@@ -144,13 +146,30 @@ class View:
         fn = called(ref)
         if fn is None or id(fn) not in self.kinds.returns:
             return "any"
-        version = self.version(fn, node.args)
+        return self.returned(fn, node.args)
+
+    def of_method_call(self, node: ast.MethodCall) -> Kind | None:
+        if self.kinds.methods and self.ask(node.object) is None:
+            return None
+        fn = self.method(node)
+        if fn is None or id(fn) not in self.kinds.returns:
+            return "any"
+        return self.returned(fn, [node.object, *node.args])
+
+    def method(self, node: ast.MethodCall) -> ast.FnDecl | None:
+        """The method of the file's only such `impl` that ``node`` calls, if it calls one."""
+        of = self.ask(node.object) if self.kinds.methods and not node.optional else None
+        return self.kinds.methods.get((of.struct, node.name)) if isinstance(of, Record) else None
+
+    def returned(self, fn: ast.FnDecl, args: Sequence[ast.Node]) -> Kind | None:
+        """The kind of what ``fn`` returns for these arguments."""
+        version = self.version(fn, args)
         return version.returns if version else self.kinds.returns[id(fn)]
 
     def version(self, fn: ast.FnDecl, args: Sequence[ast.Node]) -> Version | None:
         """The version of ``fn`` for these arguments, if their kinds are those that it is for."""
         version = self.kinds.versions.get(id(fn))
-        if version is None or len(args) != len(version.params):
+        if version is None or not fit(args, version.params):
             return None
         fits = [covers(p, self.ask(arg)) for p, arg in zip(version.params, args, strict=True)]
         return version if all(fits) else None
@@ -214,11 +233,13 @@ class Version:
 class Body:
     """What matters of one function: its results, the functions that it calls."""
 
-    __slots__ = ("calls", "may_have_version", "results", "scope")
+    __slots__ = ("calls", "impls", "may_have_version", "method_calls", "results", "scope")
 
     def __init__(self, kinds: Kinds, scope: FunctionScope) -> None:
         self.scope = scope
         self.calls: list[tuple[ast.Call, ast.FnDecl]] = []
+        self.method_calls: list[ast.MethodCall] = []
+        self.impls: list[ast.ImplDecl] = []
         self.results: list[ast.Node | None] | None = []
         """The expressions that it returns, with None for nil; None if it returns what nobody knows."""
         node = scope.node
@@ -237,6 +258,10 @@ class Body:
                 self.results.append(None)
             elif isinstance(part, ast.Call) and (fn := called(kinds.refs.get(id(part)))):
                 self.calls.append((part, fn))
+            elif isinstance(part, ast.MethodCall):
+                self.method_calls.append(part)
+            elif isinstance(part, ast.ImplDecl):
+                self.impls.append(part)
         params = getattr(node, "params", ())
         declared = isinstance(node, ast.FnDecl) and not node.gen and not scope.yields
         if not declared:
@@ -276,6 +301,7 @@ class Kinds:
             for param, variable in zip(params, function.params, strict=False):
                 variable.kind = of_param(param)
                 variables.discard(variable)
+        self.methods = self._methods()
         while self._widen(variables):
             pass
         self.versions = {key: version for key, version in self.versions.items() if version.gains}
@@ -283,6 +309,16 @@ class Kinds:
 
     def kind(self, node: ast.Node) -> str:
         return self.everywhere.kind(node)
+
+    def _methods(self) -> dict[tuple[str, str], ast.FnDecl]:
+        """The methods that the file declares in one `impl` only, outside of functions, by struct and name."""
+        found: dict[tuple[str, str], ast.FnDecl | None] = {}
+        for body in self.bodies.values():
+            for impl in body.impls:
+                for fn in impl.methods:
+                    once = (impl.name, fn.name) not in found and body.scope.parent is None
+                    found[impl.name, fn.name] = fn if once else None
+        return {key: fn for key, fn in found.items() if fn}
 
     def _widen(self, variables: Iterable[Variable]) -> bool:
         """Find every kind again, as it follows from the others; return whether one has changed."""
@@ -299,11 +335,20 @@ class Kinds:
             changed |= self._widen_version(version, self.bodies[key])
         for key, body in self.bodies.items():
             # Called by itself with anything, a function learns nothing of its callers.
-            calls = [(call, fn) for call, fn in body.calls if id(fn) != key]
+            calls = [(args, fn) for args, fn in self._called(self.everywhere, body) if id(fn) != key]
             changed |= self._learn(self.everywhere, calls)
             if key in self.versions:
-                changed |= self._learn(self.versions[key].view, body.calls)
+                view = self.versions[key].view
+                changed |= self._learn(view, self._called(view, body))
         return changed
+
+    def _called(self, view: View, body: Body) -> list[tuple[Sequence[ast.Node], ast.FnDecl]]:
+        """The functions and methods of the file that ``body`` surely calls, each with its arguments."""
+        found: list[tuple[Sequence[ast.Node], ast.FnDecl]] = [(call.args, fn) for call, fn in body.calls]
+        for call in body.method_calls:
+            if fn := view.method(call):
+                found.append(((call.object, *call.args), fn))
+        return found
 
     def _widen_version(self, version: Version, body: Body) -> bool:
         changed, own = False, version.view.own
@@ -316,14 +361,14 @@ class Kinds:
             version.returns, changed = kind, True
         return changed
 
-    def _learn(self, view: View, calls: Iterable[tuple[ast.Call, ast.FnDecl]]) -> bool:
+    def _learn(self, view: View, calls: Iterable[tuple[Sequence[ast.Node], ast.FnDecl]]) -> bool:
         """Note the kinds of arguments that functions are called with; return whether that was news."""
         changed = False
-        for call, fn in calls:
+        for args, fn in calls:
             body = self.bodies.get(id(fn))
-            if body is None or not body.may_have_version or len(call.args) != len(fn.params):
+            if body is None or not body.may_have_version or not fit(args, fn.params):
                 continue
-            found = [view.find(arg) for arg in call.args]
+            found = [view.find(arg) for arg in args]
             kinds = [kind for kind in found if kind is not None]
             if len(kinds) < len(found) or all(kind == "any" for kind in kinds):
                 continue
@@ -359,6 +404,11 @@ def called(ref: Reference | None) -> ast.FnDecl | None:
     """The `fn` that a call of ``ref`` surely calls."""
     variable = ref.variable if ref and ref.kind == "local" else None
     return variable.known_fn if variable and not variable.in_box else None
+
+
+def fit(args: Sequence[ast.Node], params: Sequence[object]) -> bool:
+    """Return True if ``args`` are one for each parameter; nobody knows how many a spread one is."""
+    return len(args) == len(params) and not any(isinstance(arg, ast.Spread) for arg in args)
 
 
 def of_param(param: ast.Param) -> str:

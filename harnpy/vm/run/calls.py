@@ -161,7 +161,8 @@ class Calls:
 
     def hasten(self, fn: Fn, body: Callable[..., Value], bouncing: bool) -> None:
         """Give ``fn`` a body for arguments of certain kinds, unless its calls are to be recorded."""
-        if self.vm.traceable:
+        fn.plain = not self.vm.traceable
+        if not fn.plain:
             fn.fast, fn.fast_body = fn.call, fn.body
         else:
             fn.fast, fn.fast_body = self.trampoline(body) if bouncing else body, body
@@ -174,6 +175,7 @@ class Calls:
 
         fn = Fn(name, params, undeclared, rest)
         fn.fast = fn.fast_body = undeclared
+        fn.plain = False
         return fn
 
     # --- names that mean nothing ------------------------------------------------------------------
