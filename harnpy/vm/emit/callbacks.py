@@ -167,7 +167,9 @@ def list_call(e: Emitter, node: ast.MethodCall, into: Operand | None, plain: Pla
         e.line(f"{result} = []")
         found.copy_captures(e)
         with e.suite(f"for {item} in {target}"):
-            with e.suite(f"if {item}.__class__ is int and not signal.pending"):
+            of = e.view.items(node.object)
+            is_int = "" if of == "int" else f"{item}.__class__ is int and "
+            with e.suite(f"if {is_int}not signal.pending"):
                 if node.name == "map":
                     e.line(f"{result}.append({found.write(e)})")
                 else:

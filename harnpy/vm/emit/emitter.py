@@ -12,6 +12,7 @@ from harnpy.vm.emit import ENTRY, NIL, SLOT, TEMP, Operand, at_hand, is_fixed, r
 from harnpy.vm.emit.known import Known
 from harnpy.vm.emit.source_map import Line, mark
 from harnpy.vm.resolve import signature
+from harnpy.vm.resolve.kinds import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -508,8 +509,7 @@ class Emitter:
 
     def kind_of(self, variable: Variable) -> str:
         """The kind of a variable."""
-        kind = self.view.of_variable(variable)
-        return kind if isinstance(kind, str) else "any"
+        return plain(self.view.of_variable(variable) or "any")
 
     def depth(self) -> str:
         """The slot that holds the depth of the functions called from here."""

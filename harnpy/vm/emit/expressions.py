@@ -286,6 +286,31 @@ def index(e: Emitter, node: ast.Index, into: Operand | None) -> Text:
     return slot
 
 
+def needed(e: Emitter, node: ast.Node) -> Text:
+    """The value of an operand that cannot be nil. Whoever computes with ``costs[name]`` expects an entry:
+
+    t1 = costs_1.__class__ is dict
+    for name_2 in names_3:
+     if t1:
+      try: t2 = costs_1[name_2]
+      except KeyError: t2 = None
+     else: t2 = index(costs_1, name_2)
+
+    A missing one takes longer than with `get`.
+    """
+    if not isinstance(node, ast.Index) or node.optional or e.kind(node.index) != "str":
+        return e.expr(node)
+    target, key = e.atoms([node.object, node.index])
+    of, slot = e.held(target), e.temp()
+    test = "" if e.kind(node.object) == "dict" else e.once(f"({type_of(of)} is dict)", of)
+    with e.suite(f"if {test}") if test else e.here():
+        e.line(f"try: {slot} = {of}[{key}]")
+        e.line(f"except KeyError: {slot} = None")
+    if test:
+        e.line(f"else: {slot} = " + e.mark(node, f"index({of}, {key})"))
+    return slot
+
+
 def slice_(e: Emitter, node: ast.Slice, into: Operand | None) -> Text:
     nodes = [node.object, *(bound for bound in (node.first, node.last) if bound)]
     texts = iter(e.operands(nodes))
@@ -330,7 +355,7 @@ def wrapping(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
     if not whole:
         leaves, ops = [node.left, node.right], {node.op}
         kinds = [e.kind(leaf) for leaf in leaves]
-    atoms = e.operands(leaves)
+    atoms = e.in_order([(leaf, lambda node: needed(e, node)) for leaf in leaves])
     if not all(kind in _NUMBERS for kind in kinds):
         atoms = [e.settle(text) for text in atoms]
     wanted, test = ring_of(ops, kinds)
