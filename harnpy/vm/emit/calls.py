@@ -282,14 +282,15 @@ def plain_method_call(e: Emitter, node: ast.MethodCall, target: Operand, args: l
 
 
 def in_list(e: Emitter, container: ast.Node, target: Text, item: ast.Node, x: Text, slow: Text) -> Text:
-    """Whether a list has an item, by Python's `in` where that is Harn's: for strings and most ints.
+    """Whether a list has an item, by Python's `in` where that is Harn's: for strings, most ints, and any int
+    among ints.
 
     (x_2 in xs_1 if xs_1.__class__ is list and 1 < x_2 < 1073741824 and not signal.pending else …)
     """
     if e.kind(item) not in ("int", "str"):
         return slow
     tests = [] if e.kind(container) == "list" else [f"{type_of(target)} is list"]
-    if e.kind(item) == "int":
+    if e.kind(item) == "int" and e.view.items(container) != "int":
         # To Python 1 is True, and 0 is False.
         tests.append(f"1 < {x} < 1073741824")
     tests.append("not signal.pending")

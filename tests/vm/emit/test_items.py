@@ -53,6 +53,7 @@ USES = [
     "println(xs.map({ x -> x == 1 }))",
     "println(xs.map({ x -> x + 1 }))",
     "println(xs.filter({ x -> x > 1 }))",
+    "for i in 0 to 3 { println(xs.contains(i)) }",
     "for x in xs { for y in [x, x] { println(y) } }",
     "fn sum(ys) { var s = 0\nfor y in ys { s = s + y }\nreturn s }\nprintln(sum(xs))",
     "fn first(ys) { ys[0] = nil\nfor y in ys { return y }\nreturn 0 }\nprintln(first(xs))",
