@@ -311,6 +311,16 @@ def needed(e: Emitter, node: ast.Node) -> Text:
     return slot
 
 
+def operands_needed(e: Emitter, nodes: Sequence[ast.Node]) -> list[Text]:
+    """Texts for ``nodes``, to be used in this order in one sum or the like: none of them can be nil."""
+    return e.in_order([(node, lambda node: needed(e, node)) for node in nodes])
+
+
+def atoms_needed(e: Emitter, nodes: Sequence[ast.Node]) -> list[Operand]:
+    texts = operands_needed(e, nodes)
+    return [e.read(node, e.settle(text)) for node, text in zip(nodes, texts, strict=True)]
+
+
 def slice_(e: Emitter, node: ast.Slice, into: Operand | None) -> Text:
     nodes = [node.object, *(bound for bound in (node.first, node.last) if bound)]
     texts = iter(e.operands(nodes))
@@ -355,7 +365,7 @@ def wrapping(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
     if not whole:
         leaves, ops = [node.left, node.right], {node.op}
         kinds = [e.kind(leaf) for leaf in leaves]
-    atoms = e.in_order([(leaf, lambda node: needed(e, node)) for leaf in leaves])
+    atoms = operands_needed(e, leaves)
     if not all(kind in _NUMBERS for kind in kinds):
         atoms = [e.settle(text) for text in atoms]
     wanted, test = ring_of(ops, kinds)

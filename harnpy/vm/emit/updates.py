@@ -10,7 +10,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.emit import NIL, Operand, reading, type_of
 from harnpy.vm.emit.emitter import TYPE_TESTS, release
-from harnpy.vm.emit.expressions import all_simple, mapping, sequence, wrap_line
+from harnpy.vm.emit.expressions import all_simple, atoms_needed, mapping, sequence, wrap_line
 from harnpy.vm.emit.source_map import Line
 from harnpy.vm.resolve.kinds import WRAPPING
 
@@ -93,7 +93,7 @@ class Sum(Form):
         return self._kind if self._kind in ("list", "dict") else ""
 
     def operands(self, e: Emitter) -> list[Operand]:
-        return [e.atom(self.item)] if self.item else super().operands(e)
+        return [e.atom(self.item)] if self.item else atoms_needed(e, self.added)
 
     def in_place(self, x: Operand, atoms: Sequence[Operand]) -> str:
         if self.item:
