@@ -189,16 +189,18 @@ class View:
         fn = called(ref)
         if fn is None or id(fn) not in self.kinds.returns:
             return "any"
-        return self.returned(fn, node.args)
+        version = self.version(fn, node.args)
+        return version.returns if version else self.kinds.returns[id(fn)]
 
     def of_method_call(self, node: ast.MethodCall) -> Kind | None:
         of = self.ask(node.object)
         if isinstance(of, Items):
             return self.of_items(node, of)
-        fn = self.method(node) if of else None
+        fn = self.method_of(of, node)
         if fn is None or id(fn) not in self.kinds.returns:
             return of and "any"
-        return self.returned(fn, [node.object, *node.args])
+        version = self.version(fn, (node.object, *node.args), of)
+        return version.returns if version else self.kinds.returns[id(fn)]
 
     def of_items(self, node: ast.MethodCall, of: Items) -> Kind | None:
         """What a method of a list or an iterator gives: no `impl` can have another by its name."""
@@ -219,21 +221,24 @@ class View:
 
     def method(self, node: ast.MethodCall) -> ast.FnDecl | None:
         """The method of the file's only such `impl` that ``node`` calls, if it calls one."""
-        of = self.ask(node.object) if self.kinds.methods and not node.optional else None
-        return self.kinds.methods.get((of.struct, node.name)) if isinstance(of, Record) else None
+        return self.method_of(self.ask(node.object), node) if self.kinds.methods else None
 
-    def returned(self, fn: ast.FnDecl, args: Sequence[ast.Node]) -> Kind | None:
-        """The kind of what ``fn`` returns for these arguments."""
-        version = self.version(fn, args)
-        return version.returns if version else self.kinds.returns[id(fn)]
+    def method_of(self, of: Kind | None, node: ast.MethodCall) -> ast.FnDecl | None:
+        if not isinstance(of, Record) or node.optional:
+            return None
+        return self.kinds.methods.get((of.struct, node.name))
 
-    def version(self, fn: ast.FnDecl, args: Sequence[ast.Node]) -> Version | None:
-        """The version of ``fn`` for these arguments, if their kinds are those that it is for."""
+    def version(self, fn: ast.FnDecl, args: Sequence[ast.Node], first: Kind | None = None) -> Version | None:
+        """The version of ``fn`` for these arguments, if their kinds are those that it is for.
+
+        ``first``: the kind of the first one, where it is known: to ask again would double the work at each
+        call of a chain.
+        """
         version = self.kinds.versions.get(id(fn))
         if version is None or not fit(args, version.params):
             return None
-        fits = [covers(p, self.ask(arg)) for p, arg in zip(version.params, args, strict=True)]
-        return version if all(fits) else None
+        kinds = [first or self.ask(args[0]), *map(self.ask, args[1:])]
+        return version if all(map(covers, version.params, kinds)) else None
 
     def of_field(self, of: Kind | None, name: str) -> Kind | None:
         return of.fields.get(name, "any") if isinstance(of, Record) else of and "any"

@@ -176,6 +176,22 @@ def test_strings_that_grow() -> None:
     assert kinds_of("var d = {}\nd = d + {a: 1}\nd", "d")[-1] == "dict"
 
 
+def test_a_chain_of_method_calls_is_asked_about_once() -> None:
+    source = "struct P { n: int }\nimpl P { fn more(self, k) { return P {n: self.n + k} } }\n"
+    assert kind_of_last(f"{source}P {{n: 1}}{'.more(2)' * 40}") == "any"
+    assert kind_of_last(f"[1]{'.map({ x -> x + 1 }).push(2)' * 40}") == "list"
+
+
+def test_methods_of_structs() -> None:
+    source = "struct P { n: int }\nimpl P { fn m(self, k) { return self.n + k } }\nlet p = P {n: 1}\n"
+    assert kind_of_last(f"{source}p.m(1)") == "int"
+    assert kind_of_last(f"{source}p.m(1.5)") == "num"
+    assert kind_of_last(f"{source}p.m()") == "any"
+    assert kind_of_last(f"{source}p?.m(1)") == "any"
+    assert kind_of_last(f"{source}p.other(1)") == "any"
+    assert kind_of_last(f"{source}impl P {{ fn m(self, k) {{ return nil }} }}\np.m(1)") == "any"
+
+
 def test_counting_loops_have_ints() -> None:
     assert kinds_of("for i in 0 to 9 { i }", "i") == ["int"]
     assert kinds_of("for i in range(9) { i }", "i") == ["int"]
