@@ -161,8 +161,8 @@ class Calls:
 
     def hasten(self, fn: Fn, body: Callable[..., Value], bouncing: bool) -> None:
         """Give ``fn`` a body for arguments of certain kinds, unless its calls are to be recorded."""
-        fn.plain = not self.vm.traceable
-        if not fn.plain:
+        fn.plain = not (self.vm.traceable or self.vm.every_call)
+        if self.vm.traceable:
             fn.fast, fn.fast_body = fn.call, fn.body
         else:
             fn.fast, fn.fast_body = self.trampoline(body) if bouncing else body, body
