@@ -104,6 +104,10 @@ def named_call(e: Emitter, node: ast.Node, ref: Reference, args: list[Text]) -> 
 def known_call(
     e: Emitter, fn: ast.FnDecl, target: str, args: list[Text], version: Version | None = None
 ) -> str:
+    """A call of a known function: ``(t1 := f_2.call)(e, x_1)``, with `fast` of its version.
+
+    A version calls itself by its Python name, unless it may return a tail call, which `fast` makes.
+    """
     params = fn.params
     if params and params[-1].rest:
         plain = len(params) - 1
@@ -112,6 +116,8 @@ def known_call(
         args = [*args[:plain], f"[{joined(args[plain:])}]"]
     else:
         args = at_most(e, len(params), args)
+    if version and version is e.version and not e.has_tail_calls:
+        return f"{e.python}({joined([e.depth(), *args])})"
     callee = e.temp()
     slot = "fast" if version else "call"
     return f"({callee} := {target}.{slot})({joined([e.depth(), *args])})"

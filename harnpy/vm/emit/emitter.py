@@ -8,6 +8,7 @@ take a *destination*: a slot, `RETURN` or `DISCARD`.
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.syntax.ast import walk
 from harnpy.vm.emit import ENTRY, NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading, type_of
 from harnpy.vm.emit.known import Known
 from harnpy.vm.emit.source_map import Line, mark
@@ -210,6 +211,13 @@ class Emitter:
         self.function = function
         self.version = version
         """Which version of the function is being written; None: the one for any arguments."""
+        self.python = ""
+        """What the Python function is called."""
+        self.has_tail_calls = any(
+            isinstance(node, ast.Return) and isinstance(node.value, ast.Call | ast.Pipe)
+            for node in (walk(function.node) if version else ())
+        )
+        """Whether a version may return a tail call."""
         self.view = version.view if version else unit.kinds.everywhere
         self.refs = unit.resolution.refs
         self.lines: list[Line] = []

@@ -85,6 +85,7 @@ def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Pa
     number = e.unit.number_function(shown)
     if id(function.node) in e.unit.walked:
         return walked_maker(e, number, shown)
+    e.python = f"f{number}"
     stream = isinstance(function.node, ast.FnDecl) and function.node.gen
     e.generator = False
     with e.apart(0) as prologue:
@@ -96,7 +97,7 @@ def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Pa
         e.open_scope(function.node)
         e.statements(body.statements, dest, whole=True)
     node = function.node
-    maker, name = f"make{number}", f"f{number}"
+    maker, name = f"make{number}", e.python
     captures = list(function.captures.values())
     heads = [head(variable) for variable in captures]
     private = [f"{b.python} = {head(b)}" for b in captures if b.reassigned]

@@ -142,6 +142,29 @@ PROGRAMS = {
         METHOD
         + "fn g() { var s = 0\nfor i in 0 to 2 { s = s + P {x: i, y: 1}.m(i) }\nreturn s }\nprintln(g())"
     ),
+    "a function that calls itself": (
+        "fn fib(n) { if n < 2 { return n }\nreturn fib(n - 1) + fib(n - 2) }\n"
+        "fn g() { return fib(9) }\nprintln(g())\nprintln(try { fib(nil) })\nprintln(fib(2.5))"
+    ),
+    "a function that calls itself both ways": (
+        "fn down(n) { if n < 1 { return 0 }\nlet r = down(n - 2)\nif r > 5 { return down(n - 1) }\n"
+        "return r + 1 }\nfn g() { return down(12) }\nprintln(g())"
+    ),
+    "a function that calls itself and others": (
+        "fn other(n) { if n < 1 { return 0 }\nreturn down(n - 1) }\n"
+        "fn down(n) { if n < 1 { return 0 }\nlet r = down(n - 3)\nreturn other(n - 1) }\n"
+        "fn g() { return down(12) + 1 }\nprintln(g())"
+    ),
+    "functions of a loop that call themselves": (
+        "var fs = []\nfor i in 0 to 2 { fn f(n) { if n < 1 { return 0 }\nreturn 1 + f(n - 1) }\n"
+        "println(f(3))\nfs = fs.push(f) }\nfor h in fs { println(h(4)) }"
+    ),
+    "a parameter by the name of the function": (
+        "fn f(f) { if f < 1 { return 0 }\nreturn 1 + f }\nfn g() { return f(3) }\nprintln(g())"
+    ),
+    "a recursion without end": (
+        "fn f(n) { return 1 + f(n + 1) }\nfn g() { return f(1) }\nprintln(try { g() })"
+    ),
     "more arguments than are known": (
         'fn f(a, b) { return b }\nfn g() { return f(...[1, "x"], 1) }\nprintln(try { g() + 1 })\n'
         "println(f(1, 2))"
@@ -182,11 +205,11 @@ def test_the_calls_are_steps_like_others() -> None:
 
 def test_recorded_calls_are_made() -> None:
     source = (
-        "fn f(a, b) { return a + b }\n"
+        "fn f(a, b) { return a + b }\nfn fib(n) { if n < 2 { return n }\nreturn fib(n - 1) + fib(n - 2) }\n"
         + METHOD
         + CALL
         + LOOP.replace("fn g", "fn h")
-        + "enable_tracing()\ng()\nh()\nprintln(trace_spans().map({ s -> s.name }))"
+        + "enable_tracing()\ng()\nh()\nfib(4)\nprintln(trace_spans().map({ s -> s.name }))"
     )
     assert output_of(source, "compile") == output_of(source, "walk")
 
