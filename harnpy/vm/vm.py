@@ -168,6 +168,8 @@ class Vm:
         self.traced = False
         #: Whether functions that are made now are to be recorded while spans are.
         self.traceable = False
+        #: Whether every call of a function is made, as a profile counts them, and none is written out.
+        self.every_call = False
         #: The spans of the program since it began to record them.
         self.spans: Spans | None = None
         self._running = False

@@ -252,6 +252,7 @@ def _run(file: str, args: tuple[str, ...], recorder: Recorder, as_json: bool) ->
     """Run the program and return its exit status; a failure is reported as `run` does."""
     streams = RealStreams(stdout=sys.stderr.write) if as_json else RealStreams()
     vm = Vm(World(streams=streams))
+    vm.every_call = True
     bind_project(vm, file)
     try:
         with watching(recorder):

@@ -23,7 +23,7 @@ from harnpy.vm.emit.bounds import bounds
 from harnpy.vm.emit.expressions import condition
 from harnpy.vm.emit.functions import closure
 from harnpy.vm.emit.known import ANY
-from harnpy.vm.resolve.kinds import WRAPPING, View
+from harnpy.vm.resolve.kinds import WRAPPING, Record, View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ def computes(e: Emitter, view: View, node: ast.Node) -> bool:
                     return False
                 if view.kind(part) not in _PLAIN:
                     return False
+            case ast.Member() if view.kind(part) in _PLAIN and is_kept(e, view, part):
+                pass
             case ast.Unary(op="!"):
                 waiting.append(part.operand)
             case ast.Unary(op="-", operand=ast.Int()):
@@ -128,6 +130,19 @@ def computes(e: Emitter, view: View, node: ast.Node) -> bool:
             case _:
                 return False
     return True
+
+
+def is_kept(e: Emitter, view: View, node: ast.Member) -> bool:
+    """Return True if ``node`` reads a field that is surely there, of a variable's value."""
+    of: ast.Node = node
+    while isinstance(of, ast.Member):
+        shape = view.shape(of.object)
+        if of.optional or not isinstance(shape, Record) or of.name not in shape.fields:
+            return False
+        of = of.object
+    ref = e.refs.get(id(of)) if isinstance(of, ast.Name) else None
+    variable = ref.variable if ref and ref.kind == "local" else None
+    return variable is not None and not (variable.in_table or variable.in_box)
 
 
 # `map` and `filter` of a list.
@@ -152,7 +167,9 @@ def list_call(e: Emitter, node: ast.MethodCall, into: Operand | None, plain: Pla
         e.line(f"{result} = []")
         found.copy_captures(e)
         with e.suite(f"for {item} in {target}"):
-            with e.suite(f"if {item}.__class__ is int and not signal.pending"):
+            of = e.view.items(node.object)
+            is_int = "" if of == "int" else f"{item}.__class__ is int and "
+            with e.suite(f"if {is_int}not signal.pending"):
                 if node.name == "map":
                     e.line(f"{result}.append({found.write(e)})")
                 else:

@@ -7,14 +7,13 @@ evaluated and dropped here, missing ones are Python defaults. Spec: 02 §7.4, §
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.syntax.ast import walk
 from harnpy.vm.declare import conversion, converts, most_arguments, needs_value
 from harnpy.vm.emit import Operand, joined, reading, tuple_text, type_of
 from harnpy.vm.emit.emitter import DISCARD
+from harnpy.vm.emit.inlined import inlined, needs_no_checks, reads_only_parameters, result_of
 from harnpy.vm.emit.source_map import is_marked
-from harnpy.vm.resolve.kinds import leaves
+from harnpy.vm.resolve.kinds import Record, called, leaves
 from harnpy.vm.resolve.names import TASK_CALLS, tail_target
-from harnpy.vm.resolve.types import annotation_spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +44,24 @@ def call(e: Emitter, node: ast.Call, into: Operand | None) -> Text:
         return builtin_call(e, node, ref.name, node.args)
     if has_spread(node.args):
         return spread_call(e, node, ref, node.args)
-    return e.mark(node, named_call(e, node, ref, e.operands(node.args)))
+    return written_call(e, node, ref) or e.mark(node, named_call(e, node, ref, e.operands(node.args)))
+
+
+def written_call(e: Emitter, node: ast.Call, ref: Reference) -> Operand | None:
+    """A call of a `fn` that is written in its place."""
+    variable = ref.variable
+    fn = called(ref)
+    version = e.view.version(fn, node.args) if fn else None
+    value = result_of(e, fn, version) if fn and version else None
+    if not (variable and fn and version and value):
+        return None
+    args = [e.settle(text) for text in e.operands(node.args)]
+    plain = e.once(f"({variable.python}.plain and {e.depth()} < 513)", reading(variable))
+
+    def call() -> str:
+        return e.mark(node, known_call(e, fn, variable.python, list(args), version))
+
+    return inlined(e, value, version, list(zip(node.args, args, strict=True)), plain, call)
 
 
 def task_call(e: Emitter, node: ast.Call) -> str:
@@ -88,6 +104,10 @@ def named_call(e: Emitter, node: ast.Node, ref: Reference, args: list[Text]) -> 
 def known_call(
     e: Emitter, fn: ast.FnDecl, target: str, args: list[Text], version: Version | None = None
 ) -> str:
+    """A call of a known function: ``(t1 := f_2.call)(e, x_1)``, with `fast` of its version.
+
+    A version calls itself by its Python name, unless it may return a tail call, which `fast` makes.
+    """
     params = fn.params
     if params and params[-1].rest:
         plain = len(params) - 1
@@ -96,6 +116,8 @@ def known_call(
         args = [*args[:plain], f"[{joined(args[plain:])}]"]
     else:
         args = at_most(e, len(params), args)
+    if version and version is e.version and not e.has_tail_calls:
+        return f"{e.python}({joined([e.depth(), *args])})"
     callee = e.temp()
     slot = "fast" if version else "call"
     return f"({callee} := {target}.{slot})({joined([e.depth(), *args])})"
@@ -243,6 +265,8 @@ def method_call(e: Emitter, node: ast.MethodCall, into: Operand | None) -> Text:
         args = [e.settle(args[0])]
         slow = plain_method_call(e, node, target, args)
         return in_list(e, node.object, target, node.args[0], args[0], slow)
+    if written := known_method_call(e, node, target, args):
+        return written
     if e.kind(node.object) == "any" and node.name in e.unit.impl_methods and not node.optional:
         return impl_call(e, node, target, args)
     text = plain_method_call(e, node, target, args)
@@ -264,14 +288,15 @@ def plain_method_call(e: Emitter, node: ast.MethodCall, target: Operand, args: l
 
 
 def in_list(e: Emitter, container: ast.Node, target: Text, item: ast.Node, x: Text, slow: Text) -> Text:
-    """Whether a list has an item, by Python's `in` where that is Harn's: for strings and most ints.
+    """Whether a list has an item, by Python's `in` where that is Harn's: for strings, most ints, and any int
+    among ints.
 
     (x_2 in xs_1 if xs_1.__class__ is list and 1 < x_2 < 1073741824 and not signal.pending else …)
     """
     if e.kind(item) not in ("int", "str"):
         return slow
     tests = [] if e.kind(container) == "list" else [f"{type_of(target)} is list"]
-    if e.kind(item) == "int":
+    if e.kind(item) == "int" and e.view.items(container) != "int":
         # To Python 1 is True, and 0 is False.
         tests.append(f"1 < {x} < 1073741824")
     tests.append("not signal.pending")
@@ -300,6 +325,37 @@ def impl_call(e: Emitter, node: ast.MethodCall, target: Operand, args: list[Text
     e.line(f" {slot} = " + e.mark(node, f"{straight} if {fits} else {own}"))
     e.line(f"else: {slot} = " + e.mark(node, other))
     return slot
+
+
+def known_method_call(e: Emitter, node: ast.MethodCall, target: Operand, args: list[Text]) -> Operand | None:
+    """A call of the method that the file declares for a known struct, with arguments of known kinds:
+
+    try: t1 = impls['Point']['norm']
+    except KeyError: t1 = None
+    t3 = (t2 := t1.fast)(e, p_1) if t1 is not None else m_norm_0_.own(vm, e, p_1)
+    """
+    fn, of = e.view.method(node), e.view.shape(node.object)
+    nodes = [node.object, *node.args]
+    version = e.view.version(fn, nodes) if fn else None
+    if not (fn and version and isinstance(of, Record)):
+        return None
+    given: list[Text] = [target, *(e.settle(text) for text in args)]
+    passed = joined([e.depth(), *given])
+    method = f"impls[{of.struct!r}][{node.name!r}]"
+    own = f"{e.unit.method_table(node.name, len(args))}.own(vm, {passed})"
+
+    def call() -> str:
+        found, straight = e.temp(), e.temp()
+        e.line(f"try: {found} = {method}")
+        e.line(f"except KeyError: {found} = None")
+        text = f"({straight} := {found}.fast)({passed}) if {found} is not None else {own}"
+        return e.mark(node, text)
+
+    if value := result_of(e, fn, version):
+        there = f"{node.name!r} in impls.get({of.struct!r}, ())"
+        plain = e.once(f"({there} and {method}.plain and {e.depth()} < 513)")
+        return inlined(e, value, version, list(zip(nodes, given, strict=True)), plain, call)
+    return e.fresh(call())
 
 
 def namespaced(e: Emitter, node: ast.MethodCall) -> str | None:
@@ -381,11 +437,7 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
 
 def may_write_out(e: Emitter, fn: ast.FnDecl, version: Version) -> bool:
     """Return True if a tail call of ``fn`` can be written out: its arguments need no checks either."""
-    passed = (
-        param.type is None or version.passes(param, i) or not annotation_spec(param.type, e.unit.resolution)
-        for i, param in enumerate(fn.params)
-    )
-    return all(passed) and only_decides(e, version.view, fn.body, fn)
+    return needs_no_checks(e, fn, version) and only_decides(e, version.view, fn.body, fn)
 
 
 def only_decides(e: Emitter, view: View, block: ast.Block, fn: ast.FnDecl) -> bool:
@@ -393,11 +445,8 @@ def only_decides(e: Emitter, view: View, block: ast.Block, fn: ast.FnDecl) -> bo
     being written again: nothing in it can fail, so nobody sees in whose frame it runs."""
     from harnpy.vm.emit.callbacks import computes
 
-    params = e.unit.resolution.functions[id(fn)].params
-    for node in walk(block):
-        ref = e.refs.get(id(node)) if isinstance(node, ast.Name) else None
-        if ref and ref.variable not in params:
-            return False
+    if not reads_only_parameters(e, fn):
+        return False
     for node in block.statements:
         if isinstance(node, ast.If):
             blocks = [node.then, *([node.otherwise] if node.otherwise else [])]

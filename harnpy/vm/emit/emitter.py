@@ -8,10 +8,12 @@ take a *destination*: a slot, `RETURN` or `DISCARD`.
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.syntax.ast import walk
 from harnpy.vm.emit import ENTRY, NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading, type_of
 from harnpy.vm.emit.known import Known
 from harnpy.vm.emit.source_map import Line, mark
 from harnpy.vm.resolve import signature
+from harnpy.vm.resolve.kinds import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,6 +157,22 @@ class Alone:
         return f"{self.flag} = {TYPE_TESTS[self.kind].format(x)} and getrefcount({x}) == SOLE"
 
 
+class Ahead:
+    """What a loop computes of values that stay the same, and so once, before it begins."""
+
+    __slots__ = ("changing", "line", "slots", "there")
+
+    def __init__(self, line: Line, there: set[str], changing: set[str]) -> None:
+        self.line = line
+        """A line left free before the loop."""
+        self.there = there
+        """The slots of variables that have been declared before the loop …"""
+        self.changing = changing
+        """… and those that are assigned in it."""
+        self.slots: dict[str, Operand] = {}
+        """The texts of what is computed, each with the temporary that holds its value."""
+
+
 #: Python's own limit on indentation is 100; this leaves room for what we add.
 _MAX_INDENT = 90
 
@@ -193,6 +211,13 @@ class Emitter:
         self.function = function
         self.version = version
         """Which version of the function is being written; None: the one for any arguments."""
+        self.python = ""
+        """What the Python function is called."""
+        self.has_tail_calls = any(
+            isinstance(node, ast.Return) and isinstance(node.value, ast.Call | ast.Pipe)
+            for node in (walk(function.node) if version else ())
+        )
+        """Whether a version may return a tail call."""
         self.view = version.view if version else unit.kinds.everywhere
         self.refs = unit.resolution.refs
         self.lines: list[Line] = []
@@ -225,6 +250,8 @@ class Emitter:
         they are ints."""
         self.unreduced: set[str] = set()
         """The slots of ints that are reduced to 64 bits at the end of a loop only."""
+        self.ahead: list[Ahead] = []
+        """Of each Harn loop around the current place, what is computed before it."""
         self.declared = {variable.python for variable in (*function.params, *function.captures.values())}
         """The slots of variables that have been declared so far."""
 
@@ -314,6 +341,30 @@ class Emitter:
             test = f"{slot} > 1073741823 or {slot} < -1073741823"
             self.line(f"if {f'{flag} and ({test})' if flag else test}: {slot} = wrap({slot})")
 
+    @around
+    def looping(self, changing: Iterable[Variable]) -> Iterator[None]:
+        """Around a loop that assigns ``changing``: what stays the same is computed before it."""
+        self.line("")
+        ahead = Ahead(self.lines[-1], set(self.declared), {variable.python for variable in changing})
+        self.ahead.append(ahead)
+        yield
+        self.ahead.pop()
+        ahead.line.text = "; ".join(f"{slot} = {text}" for text, slot in ahead.slots.items())
+
+    def once(self, text: str, root: Operand | None = None) -> Text:
+        """``text``, which cannot fail and depends on nothing but what the slot ``root`` holds: in a loop that
+        leaves that alone, a temporary that got it before the loop."""
+        outermost = None
+        for ahead in reversed(self.ahead):
+            if root and (root.text in ahead.changing or root.text not in ahead.there):
+                break
+            outermost = ahead
+        if outermost is None:
+            return text
+        if text not in outermost.slots:
+            outermost.slots[text] = self.temp()
+        return outermost.slots[text]
+
     def reduced(self, text: Text) -> Text:
         """The value of a slot for what is done with any values."""
         return f"wrap({text})" if str(text) in self.unreduced else text
@@ -344,15 +395,15 @@ class Emitter:
     def nested_function(self) -> Iterator[tuple[list[Line], set[Operand]]]:
         """In a Python function of its own; gives its lines and the slots outside that it assigns."""
         outside = self.lines, self.own, self.outer, self.loops, self.generator
-        around = self.leftovers, self.known, self.int_flags
+        around = self.leftovers, self.known, self.int_flags, self.ahead
         self.lines, self.own, self.outer, self.loops, self.generator = [], set(), set(), [], False
         # It runs later, when variables have other values.
-        self.leftovers, self.known, self.int_flags = Leftovers(), Known(), {}
+        self.leftovers, self.known, self.int_flags, self.ahead = Leftovers(), Known(), {}, []
         self.indent += 1
         yield self.lines, self.outer
         self.indent -= 1
         self.lines, self.own, self.outer, self.loops, self.generator = outside
-        self.leftovers, self.known, self.int_flags = around
+        self.leftovers, self.known, self.int_flags, self.ahead = around
 
     def number_temp(self) -> int:
         self.temps += 1
@@ -466,8 +517,7 @@ class Emitter:
 
     def kind_of(self, variable: Variable) -> str:
         """The kind of a variable."""
-        kind = self.view.of_variable(variable)
-        return kind if isinstance(kind, str) else "any"
+        return plain(self.view.of_variable(variable) or "any")
 
     def depth(self) -> str:
         """The slot that holds the depth of the functions called from here."""

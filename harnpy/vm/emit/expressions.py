@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.syntax.names import enum_variant
-from harnpy.vm.emit import CONSTANT, NIL, Operand, constant, joined, reading, type_of
+from harnpy.vm.emit import CONSTANT, NIL, SLOT, Operand, constant, joined, reading, type_of
 from harnpy.vm.emit.bounds import bounds, unreduced
 from harnpy.vm.emit.known import LEAST, MOST
-from harnpy.vm.resolve.kinds import WRAPPING, Record
+from harnpy.vm.resolve.kinds import PLAIN, WRAPPING, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def member(e: Emitter, node: ast.Member, into: Operand | None) -> Text:
     if variant := enum_reference(e, node):
         return f"EnumValue({variant[0]!r}, {variant[1]!r})"
     if has_field(e, node):
-        return f"{e.expr(node.object)}[{node.name!r}]"
+        return field(e, node)
     if node.optional:
         atom = e.slot(node.object)
         slow = f"get_prop_optional({atom}, {node.name!r})"
@@ -179,6 +179,25 @@ def member(e: Emitter, node: ast.Member, into: Operand | None) -> Text:
     e.line(f" {slot} = {slow}")
     e.assigned(slot)
     return slot
+
+
+def field(e: Emitter, node: ast.Member) -> Text:
+    """A field that is surely there. A loop that leaves `p` alone reads ``p.x`` once, before it:
+
+    t1 = p_1['x']
+    for i_2 in range(0, 9): s_3 = s_3 + t1
+
+    That goes for plain values only: a temporary that held a list would be one more holder of it.
+    """
+    names, root = [node.name], node.object
+    while isinstance(root, ast.Member) and has_field(e, root):
+        names.insert(0, root.name)
+        root = root.object
+    of = e.expr(root)
+    text = f"{of}{''.join(f'[{name!r}]' for name in names)}"
+    if isinstance(of, Operand) and of.kind == SLOT and e.kind(node) in PLAIN:
+        return e.once(text, of)
+    return text
 
 
 def has_field(e: Emitter, node: ast.Member) -> bool:
@@ -267,6 +286,41 @@ def index(e: Emitter, node: ast.Index, into: Operand | None) -> Text:
     return slot
 
 
+def needed(e: Emitter, node: ast.Node) -> Text:
+    """The value of an operand that cannot be nil. Whoever computes with ``costs[name]`` expects an entry:
+
+    t1 = costs_1.__class__ is dict
+    for name_2 in names_3:
+     if t1:
+      try: t2 = costs_1[name_2]
+      except KeyError: t2 = None
+     else: t2 = index(costs_1, name_2)
+
+    A missing one takes longer than with `get`.
+    """
+    if not isinstance(node, ast.Index) or node.optional or e.kind(node.index) != "str":
+        return e.expr(node)
+    target, key = e.atoms([node.object, node.index])
+    of, slot = e.held(target), e.temp()
+    test = "" if e.kind(node.object) == "dict" else e.once(f"({type_of(of)} is dict)", of)
+    with e.suite(f"if {test}") if test else e.here():
+        e.line(f"try: {slot} = {of}[{key}]")
+        e.line(f"except KeyError: {slot} = None")
+    if test:
+        e.line(f"else: {slot} = " + e.mark(node, f"index({of}, {key})"))
+    return slot
+
+
+def operands_needed(e: Emitter, nodes: Sequence[ast.Node]) -> list[Text]:
+    """Texts for ``nodes``, to be used in this order in one sum or the like: none of them can be nil."""
+    return e.in_order([(node, lambda node: needed(e, node)) for node in nodes])
+
+
+def atoms_needed(e: Emitter, nodes: Sequence[ast.Node]) -> list[Operand]:
+    texts = operands_needed(e, nodes)
+    return [e.read(node, e.settle(text)) for node, text in zip(nodes, texts, strict=True)]
+
+
 def slice_(e: Emitter, node: ast.Slice, into: Operand | None) -> Text:
     nodes = [node.object, *(bound for bound in (node.first, node.last) if bound)]
     texts = iter(e.operands(nodes))
@@ -311,7 +365,7 @@ def wrapping(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
     if not whole:
         leaves, ops = [node.left, node.right], {node.op}
         kinds = [e.kind(leaf) for leaf in leaves]
-    atoms = e.operands(leaves)
+    atoms = operands_needed(e, leaves)
     if not all(kind in _NUMBERS for kind in kinds):
         atoms = [e.settle(text) for text in atoms]
     wanted, test = ring_of(ops, kinds)

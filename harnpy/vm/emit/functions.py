@@ -85,6 +85,7 @@ def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Pa
     number = e.unit.number_function(shown)
     if id(function.node) in e.unit.walked:
         return walked_maker(e, number, shown)
+    e.python = f"f{number}"
     stream = isinstance(function.node, ast.FnDecl) and function.node.gen
     e.generator = False
     with e.apart(0) as prologue:
@@ -96,7 +97,7 @@ def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Pa
         e.open_scope(function.node)
         e.statements(body.statements, dest, whole=True)
     node = function.node
-    maker, name = f"make{number}", f"f{number}"
+    maker, name = f"make{number}", e.python
     captures = list(function.captures.values())
     heads = [head(variable) for variable in captures]
     private = [f"{b.python} = {head(b)}" for b in captures if b.reassigned]
@@ -218,9 +219,14 @@ def declaration(e: Emitter, node: ast.FnDecl) -> None:
         e.line(f"fill({variable.python}, {body}, {trampoline})")
     else:
         e.assign_new(variable, fn_text(node.name, node.params, body, trampoline))
+    hasten(e, node, node.name, reading(variable))
+
+
+def hasten(e: Emitter, node: ast.FnDecl, shown: str, slot: Operand) -> None:
+    """Write the version of the function in ``slot``, if it has one."""
     if version := e.unit.kinds.versions.get(id(node)):
-        body, trampoline = make(e, node, node.name, node.body, node.params, version)
-        e.line(f"hasten({variable.python}, {body}, {trampoline})")
+        body, trampoline = make(e, node, shown, node.body, node.params, version)
+        e.line(f"hasten({slot}, {body}, {trampoline})")
 
 
 def closure(e: Emitter, node: ast.Closure | ast.FnExpr, into: Operand | None) -> Text:
@@ -274,8 +280,12 @@ def parallel(e: Emitter, node: ast.Parallel, into: Operand | None) -> Text:
 def impl(e: Emitter, node: ast.ImplDecl) -> None:
     """Methods are found by the struct's name when they are called (02 §15.3)."""
     for fn in node.methods:
-        body, trampoline = make(e, fn, f"{node.name}.{fn.name}", fn.body, fn.params)
-        text = fn_text(fn.name, fn.params, body, trampoline)
+        shown = f"{node.name}.{fn.name}"
+        body, trampoline = make(e, fn, shown, fn.body, fn.params)
+        text: Text = fn_text(fn.name, fn.params, body, trampoline)
+        if id(fn) in e.unit.kinds.versions:
+            text = e.fresh(text)
+            hasten(e, fn, shown, text)
         e.line(f"implement({node.name!r}, {fn.name!r}, {text})")
 
 

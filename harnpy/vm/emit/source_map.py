@@ -203,6 +203,8 @@ def listing(lines: Iterable[Line], source: str) -> str:
     out: list[str] = []
     shown = 0
     for line in lines:
+        if not line.text:
+            continue
         at = program.line(line.node.start)
         if at != shown:
             out.append(f"# {at:>{width}} | {program.text(at) or ''}".rstrip())

@@ -36,7 +36,9 @@ def around_loop(e: Emitter, loop: ast.For | ast.While) -> Iterator[None]:
     nodes = list(walk(loop))
     assigned = assignments(e, nodes)
     forget_assigned(e, assigned)
+    declared = [variable for node in nodes for variable in e.unit.kinds.declared.get(id(node), ())]
     with (
+        e.looping([*declared, *(variable for _, variable in assigned)]),
         e.leftovers.loop(),
         e.updating(updated_alone(e, loop, assigned)),
         e.summing(sums(e, assigned)),

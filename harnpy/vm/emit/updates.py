@@ -10,7 +10,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.emit import NIL, Operand, reading, type_of
 from harnpy.vm.emit.emitter import TYPE_TESTS, release
-from harnpy.vm.emit.expressions import all_simple, mapping, sequence, wrap_line
+from harnpy.vm.emit.expressions import all_simple, atoms_needed, mapping, sequence, wrap_line
 from harnpy.vm.emit.source_map import Line
 from harnpy.vm.resolve.kinds import WRAPPING
 
@@ -93,7 +93,7 @@ class Sum(Form):
         return self._kind if self._kind in ("list", "dict") else ""
 
     def operands(self, e: Emitter) -> list[Operand]:
-        return [e.atom(self.item)] if self.item else super().operands(e)
+        return [e.atom(self.item)] if self.item else atoms_needed(e, self.added)
 
     def in_place(self, x: Operand, atoms: Sequence[Operand]) -> str:
         if self.item:
@@ -110,6 +110,9 @@ class Sum(Form):
 
     def change(self, e: Emitter, target: Target, atoms: Sequence[Operand]) -> None:
         x = target.value
+        if self.kinds == {"str"}:
+            target.grow("", f"({' + '.join(map(str, atoms))})")
+            return
         if self.kinds == {"any"} and len(atoms) == 1:
             target.add_ints(self.chain, atoms[0])
         for kind in self.grows if len(atoms) == 1 else ["str"]:
@@ -324,7 +327,10 @@ class Target:
         self.word = "elif"
 
     def grow(self, test: str, added: str) -> None:
-        """A branch for a string that grows by ``added``; Python does it in place in a variable of its own."""
+        """A branch for a string that grows by ``added``; Python does it in place in a variable of its own.
+
+        Without a ``test`` it is surely a string.
+        """
         raise NotImplementedError
 
     def add_ints(self, node: ast.Binary, added: Operand) -> None:
@@ -356,11 +362,11 @@ class NamedTarget(Target):
     def grow(self, test: str, added: str) -> None:
         e, x = self.e, self.value
         if x.is_slot and not e.function.defers:
-            e.line(f"{self.word} {test}: {x} = {x} + {added}")
+            e.line((f"{self.word} {test}: " if test else "") + f"{x} = {x} + {added}")
         else:
             # Neither a table nor a cell, which a `defer` makes of a variable, is a variable of its own.
             own = e.temp()
-            with e.suite(f"{self.word} {test}"):
+            with e.suite(f"{self.word} {test}") if test else e.here():
                 e.line(f"{own} = {x}")
                 e.line(f"{x} = None")
                 e.line(f"{own} = {own} + {added}")

@@ -36,8 +36,8 @@ class Variable:
     """One declared name. ``box`` is the variable that holds a late one's one-element list.
 
     ``python`` is the expression that reads it in generated code. ``values`` are the expressions ever
-    assigned to it, to infer its kind from; ``opaque`` when some value comes from elsewhere, ``changed`` when
-    parts of its value are assigned. ``late`` names
+    assigned to it, to infer its kind from, ``iterable`` is what a loop gives it the items of; ``opaque`` when
+    some value comes from elsewhere, ``changed`` when parts of its value are assigned. ``late`` names
     are used by a closure made before they have a value: the closure holds the box, not the value, and
     only callables are found through it (02 §7.4). ``shell`` marks a `fn` used before its declaration.
     A ``shared`` one is a module's `var`: its functions use the one variable, not copies (02 §7.5).
@@ -49,6 +49,7 @@ class Variable:
         "changed",
         "fn",
         "in_table",
+        "iterable",
         "kind",
         "late",
         "mutable",
@@ -70,6 +71,7 @@ class Variable:
         self.mutable = mutable
         self.role = role
         self.values: list[ast.Node] = []
+        self.iterable: ast.Node | None = None
         self.in_table = False
         self.opaque = False
         self.reassigned = False

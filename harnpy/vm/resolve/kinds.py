@@ -1,9 +1,10 @@
 """The kinds of values that expressions surely have, so that generated code can leave out tests.
 
 A kind is ``"int"``, ``"num"`` (an int or a float, never a bool), ``"bool"``, ``"str"``, ``"list"``,
-``"dict"``, a `Record` or ``"any"``. A variable is everything its assigned expressions are, a call everything
-that the function returns. All start from the best guess, None, and only ever widen, until nothing changes.
-`+ - *` on ints stay ints because they wrap (02 §2.1).
+``"dict"``, a `Record`, `Items` or ``"any"``. A variable is everything its assigned expressions are, one of
+a loop everything that it runs over, a call everything that the function returns. All start from the best
+guess, None, and only ever widen, until nothing changes. `+ - *` on ints stay ints because they wrap
+(02 §2.1).
 
 A `fn` whose callers in the file know the kinds of their arguments has a `Version` for those, beside the
 function for any values, and they call it straight.
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
 
     from harnpy.vm.resolve import FunctionScope, Reference, Resolution, Variable
 
-    Kind: TypeAlias = "str | Record"
+    Kind: TypeAlias = "str | Record | Items"
 
 WRAPPING = frozenset("+-*")
 _NUMBERS = ("int", "num")
+#: The kinds of values that have no parts.
+PLAIN = ("int", "num", "bool", "str")
 _COMPARISONS = frozenset(["==", "!=", "<", ">", "<=", ">=", "in", "not in", "&&", "||"])
 _KINDS_OF_LITERALS: dict[type[ast.Node], str] = {
     ast.Int: "int",
@@ -32,7 +35,6 @@ _KINDS_OF_LITERALS: dict[type[ast.Node], str] = {
     ast.Bool: "bool",
     ast.Str: "str",
     ast.Interp: "str",
-    ast.List: "list",
 }
 _BUILTINS = {"len": "int", "to_string": "str", "type_of": "str"}
 #: Nodes that are functions of their own.
@@ -51,8 +53,7 @@ class Record:
     def __init__(self, struct: str, fields: dict[str, Kind | None]) -> None:
         self.struct = struct
         self.fields = fields
-        inside = [kind.depth for kind in fields.values() if isinstance(kind, Record)]
-        self.depth: int = 1 + max(inside, default=0)
+        self.depth: int = 1 + max(map(depth_of, fields.values()), default=0)
 
     def like(self, other: Record) -> bool:
         """Return True if both have the same fields."""
@@ -62,6 +63,39 @@ class Record:
         return isinstance(other, Record) and (self.struct, self.fields) == (other.struct, other.fields)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+class Items:
+    """A list of items of the kind ``of``; with the ``base`` "any" a range or an iterator that gives those."""
+
+    __slots__ = ("base", "depth", "of")
+
+    def __init__(self, base: str, of: Kind | None) -> None:
+        self.base = base
+        self.of = of
+        self.depth: int = 1 + depth_of(of)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Items) and (self.base, self.of) == (other.base, other.of)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def depth_of(kind: Kind | None) -> int:
+    return 0 if kind is None or isinstance(kind, str) else kind.depth
+
+
+def items_of(base: str, of: Kind | None) -> Kind:
+    """A list, or what else gives items, of items of the kind ``of``."""
+    found = Items(base, of)
+    return found if of != "any" and found.depth <= _DEEPEST else base
+
+
+def plain(kind: Kind) -> str:
+    """The kind without what is known of parts."""
+    if isinstance(kind, str):
+        return kind
+    return kind.base if isinstance(kind, Items) else "any" if kind.struct else "dict"
 
 
 class View:
@@ -74,11 +108,10 @@ class View:
 
     def kind(self, node: ast.Node) -> str:
         """The kind of ``node``, once all are settled; "dict" or "any" for a record."""
-        kind = self.shape(node)
-        return kind if isinstance(kind, str) else "any" if kind.struct else "dict"
+        return plain(self.shape(node))
 
     def shape(self, node: ast.Node) -> Kind:
-        """The same with all that is known of a record; kept, because chains look it up often."""
+        """The same with all that is known of parts; kept, because chains look it up often."""
         kind = self.known.get(id(node))
         if kind is None:
             kind = self.known[id(node)] = self.find(node) or "any"
@@ -111,10 +144,19 @@ class View:
                 return self.of_numbers([self.ask(operand)])
             case ast.Call():
                 return self.of_call(node)
+            case ast.MethodCall(optional=False):
+                return self.of_method_call(node)
             case ast.Member(optional=False):
                 return self.of_field(self.ask(node.object), node.name)
             case ast.Ternary():
                 return join(self.ask(node.then), self.ask(node.otherwise))
+            case ast.List():
+                of: Kind | None = None
+                for item in node.items:
+                    of = join(of, self.items(item.value) if isinstance(item, ast.Spread) else self.ask(item))
+                return items_of("list", of)
+            case ast.RangeTo():
+                return Items("any", "int")
             case ast.Dict():
                 return self.record("", node.entries)
             case ast.StructLit():
@@ -123,10 +165,15 @@ class View:
 
     def wrapping(self, node: ast.Binary) -> Kind | None:
         left, right = self.ask(node.left), self.ask(node.right)
-        if node.op == "+" and (is_dict(left) or left in ("str", "list")):
-            same = is_dict(right) if is_dict(left) else right == left
-            return right if right is None else ("dict" if is_dict(left) else left) if same else "any"
+        if node.op == "+" and not (is_number(left) and is_number(right)):
+            # Of what is added to something else that nothing is known of yet, nothing is known either.
+            return sum_of(left, right) if left and right else None
         return self.of_numbers([left, right])
+
+    def items(self, node: ast.Node) -> Kind | None:
+        """The kind of the items of what ``node`` gives, in a loop."""
+        kind = self.ask(node)
+        return kind.of if isinstance(kind, Items) else kind and "any"
 
     def of_numbers(self, kinds: Sequence[Kind | None]) -> Kind | None:
         """The kind of what is computed of numbers: if one may be a float, it may be one."""
@@ -138,20 +185,60 @@ class View:
     def of_call(self, node: ast.Call) -> Kind | None:
         ref = self.kinds.refs.get(id(node))
         if ref and ref.kind == "builtin":
-            return _BUILTINS.get(node.name, "any")
+            return Items("any", "int") if node.name == "range" else _BUILTINS.get(node.name, "any")
         fn = called(ref)
         if fn is None or id(fn) not in self.kinds.returns:
             return "any"
         version = self.version(fn, node.args)
         return version.returns if version else self.kinds.returns[id(fn)]
 
-    def version(self, fn: ast.FnDecl, args: Sequence[ast.Node]) -> Version | None:
-        """The version of ``fn`` for these arguments, if their kinds are those that it is for."""
-        version = self.kinds.versions.get(id(fn))
-        if version is None or len(args) != len(version.params):
+    def of_method_call(self, node: ast.MethodCall) -> Kind | None:
+        of = self.ask(node.object)
+        if isinstance(of, Items):
+            return self.of_items(node, of)
+        fn = self.method_of(of, node)
+        if fn is None or id(fn) not in self.kinds.returns:
+            return of and "any"
+        version = self.version(fn, (node.object, *node.args), of)
+        return version.returns if version else self.kinds.returns[id(fn)]
+
+    def of_items(self, node: ast.MethodCall, of: Items) -> Kind | None:
+        """What a method of a list or an iterator gives: no `impl` can have another by its name."""
+        match node.name, node.args:
+            case "to_list", () if of.base != "list":
+                return items_of("list", of.of)
+            case "push", (arg,) if of.base == "list" and not isinstance(arg, ast.Spread):
+                return items_of("list", join(of.of, self.ask(arg)))
+            case "filter", (ast.Closure() | ast.FnExpr(),):
+                return of
+            case "map", (ast.Closure() | ast.FnExpr() as closure,):
+                body = self.kinds.bodies[id(closure)]
+                if body.gives is None:
+                    return of.base
+                own = {**self.own, body.scope.params[0]: of.of}
+                return items_of(of.base, View(self.kinds, own).find(body.gives))
+        return "any"
+
+    def method(self, node: ast.MethodCall) -> ast.FnDecl | None:
+        """The method of the file's only such `impl` that ``node`` calls, if it calls one."""
+        return self.method_of(self.ask(node.object), node) if self.kinds.methods else None
+
+    def method_of(self, of: Kind | None, node: ast.MethodCall) -> ast.FnDecl | None:
+        if not isinstance(of, Record) or node.optional:
             return None
-        fits = [covers(p, self.ask(arg)) for p, arg in zip(version.params, args, strict=True)]
-        return version if all(fits) else None
+        return self.kinds.methods.get((of.struct, node.name))
+
+    def version(self, fn: ast.FnDecl, args: Sequence[ast.Node], first: Kind | None = None) -> Version | None:
+        """The version of ``fn`` for these arguments, if their kinds are those that it is for.
+
+        ``first``: the kind of the first one, where it is known: to ask again would double the work at each
+        call of a chain.
+        """
+        version = self.kinds.versions.get(id(fn))
+        if version is None or not fit(args, version.params):
+            return None
+        kinds = [first or self.ask(args[0]), *map(self.ask, args[1:])]
+        return version if all(map(covers, version.params, kinds)) else None
 
     def of_field(self, of: Kind | None, name: str) -> Kind | None:
         return of.fields.get(name, "any") if isinstance(of, Record) else of and "any"
@@ -212,11 +299,13 @@ class Version:
 class Body:
     """What matters of one function: its results, the functions that it calls."""
 
-    __slots__ = ("calls", "may_have_version", "results", "scope")
+    __slots__ = ("calls", "gives", "impls", "may_have_version", "method_calls", "results", "scope")
 
     def __init__(self, kinds: Kinds, scope: FunctionScope) -> None:
         self.scope = scope
         self.calls: list[tuple[ast.Call, ast.FnDecl]] = []
+        self.method_calls: list[ast.MethodCall] = []
+        self.impls: list[ast.ImplDecl] = []
         self.results: list[ast.Node | None] | None = []
         """The expressions that it returns, with None for nil; None if it returns what nobody knows."""
         node = scope.node
@@ -235,7 +324,13 @@ class Body:
                 self.results.append(None)
             elif isinstance(part, ast.Call) and (fn := called(kinds.refs.get(id(part)))):
                 self.calls.append((part, fn))
+            elif isinstance(part, ast.MethodCall):
+                self.method_calls.append(part)
+            elif isinstance(part, ast.ImplDecl):
+                self.impls.append(part)
         params = getattr(node, "params", ())
+        self.gives = None if self.results or scope.yields else only_expression(node)
+        """Of a closure with one plain parameter, the expression that is its result."""
         declared = isinstance(node, ast.FnDecl) and not node.gen and not scope.yields
         if not declared:
             self.results = None
@@ -274,6 +369,7 @@ class Kinds:
             for param, variable in zip(params, function.params, strict=False):
                 variable.kind = of_param(param)
                 variables.discard(variable)
+        self.methods = self._methods()
         while self._widen(variables):
             pass
         self.versions = {key: version for key, version in self.versions.items() if version.gains}
@@ -281,6 +377,16 @@ class Kinds:
 
     def kind(self, node: ast.Node) -> str:
         return self.everywhere.kind(node)
+
+    def _methods(self) -> dict[tuple[str, str], ast.FnDecl]:
+        """The methods that the file declares in one `impl` only, outside of functions, by struct and name."""
+        found: dict[tuple[str, str], ast.FnDecl | None] = {}
+        for body in self.bodies.values():
+            for impl in body.impls:
+                for fn in impl.methods:
+                    once = (impl.name, fn.name) not in found and body.scope.parent is None
+                    found[impl.name, fn.name] = fn if once else None
+        return {key: fn for key, fn in found.items() if fn}
 
     def _widen(self, variables: Iterable[Variable]) -> bool:
         """Find every kind again, as it follows from the others; return whether one has changed."""
@@ -297,11 +403,20 @@ class Kinds:
             changed |= self._widen_version(version, self.bodies[key])
         for key, body in self.bodies.items():
             # Called by itself with anything, a function learns nothing of its callers.
-            calls = [(call, fn) for call, fn in body.calls if id(fn) != key]
+            calls = [(args, fn) for args, fn in self._called(self.everywhere, body) if id(fn) != key]
             changed |= self._learn(self.everywhere, calls)
             if key in self.versions:
-                changed |= self._learn(self.versions[key].view, body.calls)
+                view = self.versions[key].view
+                changed |= self._learn(view, self._called(view, body))
         return changed
+
+    def _called(self, view: View, body: Body) -> list[tuple[Sequence[ast.Node], ast.FnDecl]]:
+        """The functions and methods of the file that ``body`` surely calls, each with its arguments."""
+        found: list[tuple[Sequence[ast.Node], ast.FnDecl]] = [(call.args, fn) for call, fn in body.calls]
+        for call in body.method_calls:
+            if fn := view.method(call):
+                found.append(((call.object, *call.args), fn))
+        return found
 
     def _widen_version(self, version: Version, body: Body) -> bool:
         changed, own = False, version.view.own
@@ -314,14 +429,14 @@ class Kinds:
             version.returns, changed = kind, True
         return changed
 
-    def _learn(self, view: View, calls: Iterable[tuple[ast.Call, ast.FnDecl]]) -> bool:
+    def _learn(self, view: View, calls: Iterable[tuple[Sequence[ast.Node], ast.FnDecl]]) -> bool:
         """Note the kinds of arguments that functions are called with; return whether that was news."""
         changed = False
-        for call, fn in calls:
+        for args, fn in calls:
             body = self.bodies.get(id(fn))
-            if body is None or not body.may_have_version or len(call.args) != len(fn.params):
+            if body is None or not body.may_have_version or not fit(args, fn.params):
                 continue
-            found = [view.find(arg) for arg in call.args]
+            found = [view.find(arg) for arg in args]
             kinds = [kind for kind in found if kind is not None]
             if len(kinds) < len(found) or all(kind == "any" for kind in kinds):
                 continue
@@ -342,21 +457,32 @@ class Kinds:
         kind: Kind | None
         if variable.captured_from:
             kind = variable.captured_from.kind
-        elif variable.role == "for":
-            kind = "int"
+        elif variable.iterable is not None:
+            kind = view.items(variable.iterable)
         else:
             kind = None if variable.values else "any"
         for value in variable.values:
             kind = join(kind, view.find(value))
-        if variable.changed and isinstance(kind, Record):
-            return "any" if kind.struct else "dict"
-        return kind
+        return plain(kind) if variable.changed and kind else kind
+
+
+def only_expression(node: ast.Node) -> ast.Node | None:
+    """What ``{ x -> x + 1 }`` consists of."""
+    match node:
+        case ast.Closure(params=(param,)) | ast.FnExpr(params=(param,)) if len(node.body.statements) == 1:
+            return None if param.type or param.default or param.rest else node.body.statements[0]
+    return None
 
 
 def called(ref: Reference | None) -> ast.FnDecl | None:
     """The `fn` that a call of ``ref`` surely calls."""
     variable = ref.variable if ref and ref.kind == "local" else None
     return variable.known_fn if variable and not variable.in_box else None
+
+
+def fit(args: Sequence[ast.Node], params: Sequence[object]) -> bool:
+    """Return True if ``args`` are one for each parameter; nobody knows how many a spread one is."""
+    return len(args) == len(params) and not any(isinstance(arg, ast.Spread) for arg in args)
 
 
 def of_param(param: ast.Param) -> str:
@@ -379,12 +505,26 @@ def join(a: Kind | None, b: Kind | None) -> Kind | None:
         return "num"
     if isinstance(a, Record) and isinstance(b, Record) and a.like(b):
         return Record(a.struct, {name: join(kind, b.fields[name]) for name, kind in a.fields.items()})
-    return "dict" if is_dict(a) and is_dict(b) else "any"
+    if isinstance(a, Items) and isinstance(b, Items) and a.base == b.base:
+        return items_of(a.base, join(a.of, b.of))
+    return plain(a) if plain(a) == plain(b) else "any"
 
 
 def covers(wide: Kind, kind: Kind | None) -> bool:
     """Return True if every value of ``kind`` is one of ``wide``."""
     return wide == "any" or join(wide, kind) == wide
+
+
+def sum_of(left: Kind, right: Kind) -> Kind:
+    """The kind of a sum of strings, lists or dicts."""
+    kind = plain(left)
+    if kind not in ("str", "list", "dict") or plain(right) != kind:
+        return "any"
+    return kind if kind == "dict" else join(left, right) or "any"
+
+
+def is_number(kind: Kind | None) -> bool:
+    return kind is None or kind in _NUMBERS
 
 
 def is_dict(kind: Kind | None) -> bool:

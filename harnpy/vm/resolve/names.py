@@ -226,8 +226,10 @@ class Visitor(Binder):
         variable = self.declare(place, name, mutable, role)
         if value is not None:
             variable.values.append(value)
+        elif isinstance(node, ast.For) and isinstance(node.pattern, ast.NamePattern):
+            variable.iterable = node.iterable
         else:
-            variable.opaque = not (isinstance(node, ast.For) and counts(self, node))
+            variable.opaque = True
         if role == "param":
             self.function.params.append(variable)
             if isinstance(place, ast.Param) and name == "_":
@@ -244,16 +246,6 @@ def _refer_ahead(variable: Variable, scope: BlockScope) -> None:
     elif not variable.late:
         variable.late = True
         scope.late.append(variable)
-
-
-def counts(r: Visitor, node: ast.For) -> bool:
-    """Return True if a loop surely gives its variable ints."""
-    if not isinstance(node.pattern, ast.NamePattern):
-        return False
-    iterable = node.iterable
-    if isinstance(iterable, ast.Call):
-        return iterable.name == "range" and r.out.refs[id(iterable)].kind == "builtin"
-    return isinstance(iterable, ast.RangeTo)
 
 
 # Names that are used: read, called, assigned, piped into. Spec: 02 §4.3, §7, §8.

@@ -174,3 +174,10 @@ def test_a_missing_file(harnpy: Command) -> None:
     done = harnpy("profile", "gone.harn")
     assert done.returncode == 1
     assert "gone.harn" in done.stderr
+
+
+def test_small_functions_are_counted_like_others(harnpy: Command, write) -> None:
+    program = "fn add(a, b) { return a + b }\nvar s = 0\nfor i in 0 to 9 { s = add(s, i) }\nprintln(s)"
+    result = harnpy("profile", "--json", str(write("main.harn", program)))
+    counts = {each["name"]: each["calls"] for each in json.loads(result.stdout)["functions"]}
+    assert counts["add"] == 10

@@ -107,12 +107,17 @@ b_println_(vm, (t2 if t2.__class__ is str else display(t2))))
 (t3 := even_2.call)(e, 4))
  (
 b_println_(vm, (t4 if t4.__class__ is str else display(t4))))
- t6 = (
-(t5 := length_4.fast)(e, Struct('Point', {'x': 1, 'y': 2})))
+ t5 = Struct('Point', {'x': 1, 'y': 2})
+ if (length_4.plain and e < 513) and not signal.pending:
+  t6 = (t5['x'] * t5['x']) + (t5['y'] * t5['y'])
+  if t6 > 1073741823 or t6 < -1073741823: t6 = wrap(t6)
+ else:
+  t6 = (
+(t7 := length_4.fast)(e, t5))
  (
 b_println_(vm, (t6 if t6.__class__ is str else display(t6))))
- t8 = (
-(t7 := down_1.call)(e, 'no number'))
+ t9 = (
+(t8 := down_1.call)(e, 'no number'))
  (
-b_println_(vm, (t8 if t8.__class__ is str else display(t8))))
+b_println_(vm, (t9 if t9.__class__ is str else display(t9))))
  return None

@@ -118,10 +118,84 @@ def test_fields_and_results(source: str, kind: str) -> None:
     assert kind_of_last(source) == kind
 
 
+@pytest.mark.parametrize(
+    ("iterable", "kind"),
+    [
+        ("[1]", "int"),
+        ("[1, 2.5]", "num"),
+        ("[1, nil]", "any"),
+        ("[]", "any"),
+        ("[1] + [2]", "int"),
+        ('[1] + ["a"]', "any"),
+        ("[...[1], 2]", "int"),
+        ("[...unknown, 2]", "any"),
+        ("[[1]]", "list"),
+        ('"abc"', "any"),
+        ("{a: 1}", "any"),
+        ("unknown", "any"),
+        ("[1].push(2)", "int"),
+        ('[1].push("a")', "any"),
+        ("[1].push(...[2])", "any"),
+        ("[1].filter({ x -> x > 1 })", "int"),
+        ("[1].filter(unknown)", "any"),
+        ("[1].map({ x -> x + 1 })", "int"),
+        ('[1].map({ x -> "a" })', "str"),
+        ("[1].map(unknown)", "any"),
+        ("[1].map({ x -> x / 2.5 })", "num"),
+        ("[1].map({ x: string -> x })", "any"),
+        ("[1].map({ x, y -> x })", "any"),
+        ("[1].map({ x -> let y = x\n y })", "any"),
+        ("[1].map({ x -> [x?] })", "any"),
+        ("[1].map({ x -> [if x > 1 { return 2 } else { 1 }] })", "any"),
+        ("[1].map({ x -> [1] })", "list"),
+        ("[1].other()", "any"),
+        ("range(3)", "int"),
+        ("range(3).map({ x -> x * 2 }).filter({ x -> x > 1 }).to_list()", "int"),
+        ("(1 to 3).map({ x -> x * 2 })", "int"),
+        ("[{a: 1}]", "dict"),
+    ],
+)
+def test_loops_over_items(iterable: str, kind: str) -> None:
+    assert kinds_of(f"for i in {iterable} {{ i }}", "i") == [kind]
+
+
+def test_lists_that_grow() -> None:
+    for more in ("xs = xs + [2]", "xs = xs.push(2)", "xs += [2]", "xs = [...xs, 2]"):
+        source = f"var xs = [1]\nfor y in [1] {{ {more} }}\nfor i in xs {{ i }}"
+        assert kinds_of(source, "i") == ["int"]
+        assert kinds_of(source.replace("2]", '"a"]').replace("2)", '"a")'), "i") == ["any"]
+    assert kinds_of("var xs = [1]\nxs[0] = 2.5\nfor i in xs { i }", "i") == ["any"]
+    assert kinds_of("var xs = []\nfor y in [1] { xs = [xs] }\nxs", "xs")[-1] == "list"
+    assert kinds_of("var xs = [1]\nfn f(ys) { for i in ys { i } }\nf(xs)", "i") == ["any"]
+
+
+def test_strings_that_grow() -> None:
+    assert kinds_of('var s = ""\ns = s + "a"\ns', "s")[-1] == "str"
+    assert kinds_of('var s = ""\ns += "a"\ns', "s")[-1] == "str"
+    assert kinds_of('var s = ""\ns = s + nil\ns', "s")[-1] == "any"
+    assert kinds_of("var d = {}\nd = d + {a: 1}\nd", "d")[-1] == "dict"
+
+
+def test_a_chain_of_method_calls_is_asked_about_once() -> None:
+    source = "struct P { n: int }\nimpl P { fn more(self, k) { return P {n: self.n + k} } }\n"
+    assert kind_of_last(f"{source}P {{n: 1}}{'.more(2)' * 40}") == "any"
+    assert kind_of_last(f"[1]{'.map({ x -> x + 1 }).push(2)' * 40}") == "list"
+
+
+def test_methods_of_structs() -> None:
+    source = "struct P { n: int }\nimpl P { fn m(self, k) { return self.n + k } }\nlet p = P {n: 1}\n"
+    assert kind_of_last(f"{source}p.m(1)") == "int"
+    assert kind_of_last(f"{source}p.m(1.5)") == "num"
+    assert kind_of_last(f"{source}p.m()") == "any"
+    assert kind_of_last(f"{source}p?.m(1)") == "any"
+    assert kind_of_last(f"{source}p.other(1)") == "any"
+    assert kind_of_last(f"{source}impl P {{ fn m(self, k) {{ return nil }} }}\np.m(1)") == "any"
+
+
 def test_counting_loops_have_ints() -> None:
     assert kinds_of("for i in 0 to 9 { i }", "i") == ["int"]
     assert kinds_of("for i in range(9) { i }", "i") == ["int"]
-    assert kinds_of("for i in [1] { i }", "i") == ["any"]
+    assert kinds_of("fn range(n) { return [2.5] }\nfor i in range(9) { i }", "i") == ["num"]
     assert kinds_of("for i in 0 to 9 { i = nil\n i }", "i")[-1] == "any"
 
 
