@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.cli.console import harmless, one_line, paint
 from harnpy.client import ApiError
-from harnpy.client.streams import text_of
+from harnpy.client.event_streams import text_of
 from harnpy.client.types import Chunk, Event
 from harnpy.formats.json import compact_json
 from harnpy.formats.visible import cells

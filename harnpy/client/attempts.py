@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Sequence
 
-    from harnpy.client.calls import Call
+    from harnpy.client.api_calls import Call
 
 R = TypeVar("R")
 

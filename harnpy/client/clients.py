@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import httpx2
 
-from harnpy.client import calls
+from harnpy.client import api_calls
 from harnpy.client import types as t
+from harnpy.client.api_calls import Call
 from harnpy.client.attempts import Attempts, reply_of, server_at, tls
-from harnpy.client.calls import Call
-from harnpy.client.streams import Following, Pieces
+from harnpy.client.event_streams import Following, Pieces
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
@@ -32,9 +32,9 @@ _OF_RUNS: dict[str, type[t.RunStep]] = {"step": t.RunStep}
 
 
 class Verb(Generic[P, R]):
-    """A method that makes a request of `calls`, and returns its reply; of an `AsyncClient` it is awaited.
+    """A method that makes a request of `api_calls`, and returns its reply; of an `AsyncClient` it is awaited.
 
-    Of a class it is the function of `calls`, which has the documentation.
+    Of a class it is the function of `api_calls`, which has the documentation.
     """
 
     def __init__(self, call: Callable[P, Call[R]]) -> None:
@@ -59,51 +59,51 @@ class Verb(Generic[P, R]):
 class Verbs:
     """The verbs that both clients have, and what they know of the server."""
 
-    me = Verb(calls.me)
-    agents = Verb(calls.agents)
+    me = Verb(api_calls.me)
+    agents = Verb(api_calls.agents)
 
-    list = Verb(calls.list_sessions)
-    create = Verb(calls.create)
-    get = Verb(calls.get)
-    info = Verb(calls.info)
-    window = Verb(calls.window)
-    history = Verb(calls.history)
-    events = Verb(calls.events)
-    inject = Verb(calls.inject)
-    send = Verb(calls.send)
-    turn = Verb(calls.turn)
-    cancel = Verb(calls.cancel)
-    fork = Verb(calls.fork)
-    rewind = Verb(calls.rewind)
-    compact = Verb(calls.compact)
-    close = Verb(calls.close)
-    delete = Verb(calls.delete)
-    shares = Verb(calls.shares)
-    share = Verb(calls.share)
-    unshare = Verb(calls.unshare)
-    compare = Verb(calls.compare)
-    search = Verb(calls.search)
+    list = Verb(api_calls.list_sessions)
+    create = Verb(api_calls.create)
+    get = Verb(api_calls.get)
+    info = Verb(api_calls.info)
+    window = Verb(api_calls.window)
+    history = Verb(api_calls.history)
+    events = Verb(api_calls.events)
+    inject = Verb(api_calls.inject)
+    send = Verb(api_calls.send)
+    turn = Verb(api_calls.turn)
+    cancel = Verb(api_calls.cancel)
+    fork = Verb(api_calls.fork)
+    rewind = Verb(api_calls.rewind)
+    compact = Verb(api_calls.compact)
+    close = Verb(api_calls.close)
+    delete = Verb(api_calls.delete)
+    shares = Verb(api_calls.shares)
+    share = Verb(api_calls.share)
+    unshare = Verb(api_calls.unshare)
+    compare = Verb(api_calls.compare)
+    search = Verb(api_calls.search)
 
-    clients = Verb(calls.clients)
-    attach = Verb(calls.attach)
-    takeover = Verb(calls.takeover)
-    heartbeat = Verb(calls.heartbeat)
-    detach = Verb(calls.detach)
+    clients = Verb(api_calls.clients)
+    attach = Verb(api_calls.attach)
+    takeover = Verb(api_calls.takeover)
+    heartbeat = Verb(api_calls.heartbeat)
+    detach = Verb(api_calls.detach)
 
-    requests = Verb(calls.requests)
-    allow = Verb(calls.allow)
-    deny = Verb(calls.deny)
-    answer = Verb(calls.answer)
+    requests = Verb(api_calls.requests)
+    allow = Verb(api_calls.allow)
+    deny = Verb(api_calls.deny)
+    answer = Verb(api_calls.answer)
 
-    runs = Verb(calls.runs)
-    start = Verb(calls.start)
-    run = Verb(calls.run)
-    steps = Verb(calls.steps)
-    steer = Verb(calls.steer)
-    cancel_run = Verb(calls.cancel_run)
-    resume = Verb(calls.resume)
-    waitpoints = Verb(calls.waitpoints)
-    complete = Verb(calls.complete)
+    runs = Verb(api_calls.runs)
+    start = Verb(api_calls.start)
+    run = Verb(api_calls.run)
+    steps = Verb(api_calls.steps)
+    steer = Verb(api_calls.steer)
+    cancel_run = Verb(api_calls.cancel_run)
+    resume = Verb(api_calls.resume)
+    waitpoints = Verb(api_calls.waitpoints)
+    complete = Verb(api_calls.complete)
 
     def __init__(self, url: str | Sequence[str], token: str | None, timeout: float, patience: float) -> None:
         self._server = server_at(url, token, timeout, patience)
@@ -135,10 +135,10 @@ class Verbs:
         return Following(call, self._server, _OF_SENDS, self._met)
 
     def _events(self, id: str, after: int) -> Following[t.Event | t.Chunk]:
-        return Following(calls.events(id), self._server, _OF_SESSIONS, self._met, after)
+        return Following(api_calls.events(id), self._server, _OF_SESSIONS, self._met, after)
 
     def _steps(self, id: str) -> Following[t.RunStep]:
-        return Following(calls.steps(id), self._server, _OF_RUNS, self._met)
+        return Following(api_calls.steps(id), self._server, _OF_RUNS, self._met)
 
 
 class Client(Verbs):
@@ -163,7 +163,7 @@ class Client(Verbs):
         self._http = httpx2.Client(transport=transport, verify=tls(self._server), limits=_LIMITS)
 
     def perform(self, call: Call[R]) -> R:
-        """Return the reply to a call of `harnpy.client.calls`."""
+        """Return the reply to a call of `harnpy.client.api_calls`."""
         attempts = self._attempts(call)
         while True:
             try:
@@ -182,7 +182,7 @@ class Client(Verbs):
 
         ``options`` are those of `send`. The turn goes on, and `cancel` ends it, when nobody reads any more.
         """
-        call = calls.send(id, prompt, **{**options, "wait": False})
+        call = api_calls.send(id, prompt, **{**options, "wait": False})
         pieces, following = Pieces(call.key), self._answer(call)
         while True:
             for item in self._connection(following):
@@ -264,7 +264,7 @@ class AsyncClient(Verbs):
         self._http = httpx2.AsyncClient(transport=transport, verify=tls(self._server), limits=_LIMITS)
 
     async def perform(self, call: Call[R]) -> R:
-        """Return the reply to a call of `harnpy.client.calls`."""
+        """Return the reply to a call of `harnpy.client.api_calls`."""
         attempts = self._attempts(call)
         while True:
             try:
@@ -280,7 +280,7 @@ class AsyncClient(Verbs):
 
     async def stream(self, id: str, prompt: t.Json, **options: Any) -> AsyncGenerator[str | t.Turn, None]:
         """As `Client.stream`."""
-        call = calls.send(id, prompt, **{**options, "wait": False})
+        call = api_calls.send(id, prompt, **{**options, "wait": False})
         pieces, following = Pieces(call.key), self._answer(call)
         while True:
             async with aclosing(self._connection(following)) as items:

@@ -15,8 +15,8 @@ from harnpy import telemetry
 from harnpy.builtins.agents.waitpoints import Patience
 from harnpy.builtins.bridge.live_event_log import log_of, log_of_project
 from harnpy.durable.journal import Ending, Journal, Tried
-from harnpy.durable.loops import RecordedLoop
 from harnpy.durable.recorded import ProgramFiles, RecordedProvider, RecordedWorld, SettingsWorld, placed
+from harnpy.durable.recorded_loop import RecordedLoop
 from harnpy.durable.stores import RecordedStore
 from harnpy.durable.waits import OutlastingWaits
 from harnpy.embedding import Vm

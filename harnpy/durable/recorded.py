@@ -27,7 +27,7 @@ from harnpy.durable.journal import (
     NotDurable,
 )
 from harnpy.durable.values import told
-from harnpy.formats.secrets.names import is_secret_member, is_secret_name
+from harnpy.formats.secrets.secret_names import is_secret_member, is_secret_name
 from harnpy.llm.reply import Reply
 from harnpy.world import World
 from harnpy.world.files import TextFiles, private_files

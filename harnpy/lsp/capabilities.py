@@ -8,8 +8,8 @@ from typing import Any
 from lsprotocol import types as lsp
 
 from harnpy.lsp import (
-    actions,
-    calls,
+    call_hierarchy,
+    code_actions,
     completion,
     formatting,
     hover,
@@ -47,14 +47,14 @@ def features() -> Mapping[str, Callable[..., Any]]:
         lsp.TEXT_DOCUMENT_FOLDING_RANGE: structure.folding_ranges,
         lsp.TEXT_DOCUMENT_SELECTION_RANGE: structure.selection_ranges,
         lsp.TEXT_DOCUMENT_DOCUMENT_LINK: structure.document_links,
-        lsp.TEXT_DOCUMENT_CODE_ACTION: actions.code_actions,
+        lsp.TEXT_DOCUMENT_CODE_ACTION: code_actions.code_actions,
         lsp.TEXT_DOCUMENT_CODE_LENS: lenses.code_lenses,
         lsp.TEXT_DOCUMENT_FORMATTING: formatting.document_formatting,
         lsp.TEXT_DOCUMENT_RANGE_FORMATTING: formatting.range_formatting,
         lsp.TEXT_DOCUMENT_ON_TYPE_FORMATTING: formatting.on_type_formatting,
-        lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: calls.prepare,
-        lsp.CALL_HIERARCHY_INCOMING_CALLS: calls.incoming,
-        lsp.CALL_HIERARCHY_OUTGOING_CALLS: calls.outgoing,
+        lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: call_hierarchy.prepare,
+        lsp.CALL_HIERARCHY_INCOMING_CALLS: call_hierarchy.incoming,
+        lsp.CALL_HIERARCHY_OUTGOING_CALLS: call_hierarchy.outgoing,
     }
 
 
@@ -87,7 +87,7 @@ def server_capabilities(encoding: lsp.PositionEncodingKind | str) -> lsp.ServerC
         folding_range_provider=True,
         selection_range_provider=True,
         document_link_provider=lsp.DocumentLinkOptions(),
-        code_action_provider=lsp.CodeActionOptions(actions.KINDS),
+        code_action_provider=lsp.CodeActionOptions(code_actions.KINDS),
         code_lens_provider=lsp.CodeLensOptions(),
         document_formatting_provider=True,
         document_range_formatting_provider=True,

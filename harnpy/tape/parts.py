@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.durable.journal import HUMAN, READ
 from harnpy.durable.recorded import READS, RecordedHttp, effect, is_secret
-from harnpy.formats.secrets.names import is_secret_name
+from harnpy.formats.secrets.secret_names import is_secret_name
 from harnpy.tape.journal import is_of_decisions
 from harnpy.tape.redaction import HIDDEN, LEAST
 from harnpy.world.files import private_files

@@ -17,7 +17,7 @@ from urllib.parse import quote, quote_plus
 from harnpy.durable.journal import HOST, HTTP, HUMAN, MODEL, PIECE, PROCESS, READ, STDIN, TOOL
 from harnpy.formats.secrets.forms import secrets_in
 from harnpy.formats.secrets.known_values import in_json
-from harnpy.formats.secrets.names import is_secret_header_name, is_secret_name
+from harnpy.formats.secrets.secret_names import is_secret_header_name, is_secret_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

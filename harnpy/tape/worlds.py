@@ -18,7 +18,7 @@ from harnpy.durable.recorded import ProgramFiles, RecordedWorld, SettingsWorld
 from harnpy.faults import MisuseError
 from harnpy.formats.json import as_data
 from harnpy.formats.manifest import decisions
-from harnpy.formats.secrets.names import is_secret_header_name, is_secret_name
+from harnpy.formats.secrets.secret_names import is_secret_header_name, is_secret_name
 from harnpy.project import IN_FILES
 from harnpy.storage.memory import MemoryStore
 from harnpy.storage.opening import open_store, shown

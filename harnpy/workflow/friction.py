@@ -13,7 +13,7 @@ from harnpy.faults import MisuseError, paced
 from harnpy.formats.dicts import read_fields, read_toml
 from harnpy.formats.json import to_json
 from harnpy.formats.secrets.masking import MASK, mask_secrets
-from harnpy.formats.secrets.names import is_secret_name
+from harnpy.formats.secrets.secret_names import is_secret_name
 from harnpy.world.clock import rfc3339
 from harnpy.world.files import private_files, system_reason
 

@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import fields
 
 from harnpy.client import ApiError, Client
-from harnpy.client.calls import Call
+from harnpy.client.api_calls import Call
 from harnpy.client.clients import Verb, Verbs
 from harnpy.client.types import Chunk, Event, Turn
 from tests.client.scripted import Answer, Asked, problem, stream

@@ -14,7 +14,7 @@ from harnpy.agent.rules.command_policy import (
 from harnpy.builtins.bridge.callables import callables_within
 from harnpy.builtins.bridge.contexts import context_of, workplace_of
 from harnpy.faults import MisuseError, paced
-from harnpy.formats.secrets.names import is_secret_member
+from harnpy.formats.secrets.secret_names import is_secret_member
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.values import type_name
 

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from harnpy.faults import look, paced
 from harnpy.formats.secrets.forms import FORMS, WEBHOOKS
-from harnpy.formats.secrets.names import (
+from harnpy.formats.secrets.secret_names import (
     BETWEEN,
     KEY,
     NAME,

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from harnpy.formats.secrets.known_values import SecretValues
 from harnpy.formats.secrets.masking import mask_secrets
-from harnpy.formats.secrets.names import is_secret_header_name
+from harnpy.formats.secrets.secret_names import is_secret_header_name
 from harnpy.llm.configuration.known_providers import on_this_machine
 from harnpy.llm.errors import CallBlocked, CallError, NobodyListens
 from harnpy.net.header_grammar import retry_after

@@ -21,7 +21,7 @@ from harnpy.formats.secrets.masking import (
     mask_secrets,
     secret_places,
 )
-from harnpy.formats.secrets.names import is_secret_member, is_secret_name, names_secret
+from harnpy.formats.secrets.secret_names import is_secret_member, is_secret_name, names_secret
 from harnpy.formats.text_size import fits
 from harnpy.session.strategies import microcompact
 

@@ -13,7 +13,7 @@ import pytest
 
 from harnpy.faults import MisuseError
 from harnpy.formats.secrets.masking import mask_secrets
-from harnpy.formats.secrets.names import is_secret_name
+from harnpy.formats.secrets.secret_names import is_secret_name
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle, without_secrets
 from harnpy.workflow.bundle.redactor import Environment, Places
 from harnpy.workflow.bundle.sections import sealed

@@ -19,7 +19,7 @@ from harnpy.net.sse import Decoder, EventTooLong
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from harnpy.client.calls import Call
+    from harnpy.client.api_calls import Call
 
 Item = TypeVar("Item", bound=Reply)
 

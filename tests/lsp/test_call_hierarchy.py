@@ -6,22 +6,24 @@ from pathlib import Path
 
 from lsprotocol import types as lsp
 
-from harnpy.lsp import calls
+from harnpy.lsp import call_hierarchy
 from tests.lsp.conftest import Open, Opened
 
 
 def _item(here: Opened) -> lsp.CallHierarchyItem:
-    (item,) = calls.prepare(here.workspace, here.document, here.params(lsp.CallHierarchyPrepareParams))
+    (item,) = call_hierarchy.prepare(
+        here.workspace, here.document, here.params(lsp.CallHierarchyPrepareParams)
+    )
     return item
 
 
 def _incoming(here: Opened, item: lsp.CallHierarchyItem) -> list[tuple[str, str, int]]:
-    found = calls.incoming(here.workspace, lsp.CallHierarchyIncomingCallsParams(item))
+    found = call_hierarchy.incoming(here.workspace, lsp.CallHierarchyIncomingCallsParams(item))
     return sorted((one.from_.name, one.from_.uri.rpartition("/")[2], len(one.from_ranges)) for one in found)
 
 
 def _outgoing(here: Opened, item: lsp.CallHierarchyItem) -> list[tuple[str, int]]:
-    found = calls.outgoing(here.workspace, lsp.CallHierarchyOutgoingCallsParams(item))
+    found = call_hierarchy.outgoing(here.workspace, lsp.CallHierarchyOutgoingCallsParams(item))
     return [(one.to.name, len(one.from_ranges)) for one in found]
 
 
@@ -66,11 +68,11 @@ def test_methods_are_called_too(opened: Open) -> None:
 def test_nothing_is_called_at_a_variable(opened: Open) -> None:
     here = opened("let x| = 1\nprintln(x)\n")
     params = here.params(lsp.CallHierarchyPrepareParams)
-    assert calls.prepare(here.workspace, here.document, params) == []
+    assert call_hierarchy.prepare(here.workspace, here.document, params) == []
 
 
 def test_what_the_statements_of_a_file_call(opened: Open) -> None:
     here = opened("fn a|() {\n  return b()\n}\nfn b() {\n  return 1\n}\na()\n")
-    (caller,) = calls.incoming(here.workspace, lsp.CallHierarchyIncomingCallsParams(_item(here)))
+    (caller,) = call_hierarchy.incoming(here.workspace, lsp.CallHierarchyIncomingCallsParams(_item(here)))
     assert caller.from_.kind == lsp.SymbolKind.File
     assert _outgoing(here, caller.from_) == [("a", 1)]

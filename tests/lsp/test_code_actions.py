@@ -9,7 +9,7 @@ import pytest
 from lsprotocol import types as lsp
 
 from harnpy.check.findings import Finding
-from harnpy.lsp.actions import FIX_ALL, ORGANIZE_IMPORTS, allowing, code_actions
+from harnpy.lsp.code_actions import FIX_ALL, ORGANIZE_IMPORTS, allowing, code_actions
 from harnpy.lsp.document import Document
 from harnpy.lsp.linting import linted
 from harnpy.lsp.workspace import Workspace
