@@ -211,7 +211,7 @@ def _watch(vm: Vm, ended: Event) -> None:
         while not ended.is_set():
             tasks.suspend_until(tasks.now() + _LOOK)
         root.deadlines += (tasks.now(),)
-        tasks.may_interrupt = tasks.signal.alert = True
+        tasks.expect_interruption()
         tasks.resume(root)
 
     start_beside(tasks, look, "cancellation")

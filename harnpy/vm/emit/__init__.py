@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from harnpy.vm.resolve import Variable
 
     Text: TypeAlias = "str | Operand"
+    #: The least and the greatest int that a value can be.
+    Bounds: TypeAlias = "tuple[int, int]"
 
 # Every name that generated text may use, and where the value behind it comes from.
 #
@@ -185,6 +187,10 @@ class Operand:
 
 
 NIL = Operand("None", CONSTANT)
+
+#: Harn's ints (02 §2.1); what isn't known of an int is within these bounds.
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+ANY = (LEAST, MOST)
 
 
 def constant(value: object) -> Operand:

@@ -12,15 +12,15 @@ that assigns it.
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.known import ANY, LEAST, MOST
+from harnpy.vm.emit import ANY, LEAST, MOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeAlias
 
+    from harnpy.vm.emit import Bounds
     from harnpy.vm.emit.emitter import Emitter
-    from harnpy.vm.emit.known import Bounds
     from harnpy.vm.resolve import Variable
 
     Assigned: TypeAlias = Sequence[tuple[ast.Assign, Variable]]

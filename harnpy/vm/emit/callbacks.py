@@ -18,31 +18,25 @@ the errors, frames and looks at the signal that it always has; so is every item 
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit import TEMP, Operand
+from harnpy.vm.emit import ANY, TEMP, Operand
 from harnpy.vm.emit.bounds import bounds
 from harnpy.vm.emit.expressions import condition
 from harnpy.vm.emit.functions import closure
-from harnpy.vm.emit.known import ANY
-from harnpy.vm.resolve.kinds import WRAPPING, Record, View
+from harnpy.vm.emit.inlined import computes
+from harnpy.vm.resolve.kinds import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harnpy.vm.emit import Text
+    from harnpy.vm.emit import Bounds, Text
     from harnpy.vm.emit.emitter import Emitter
-    from harnpy.vm.emit.known import Bounds
 
     #: Writes a call of a method as it is made for any receiver.
     PlainCall = Callable[[Emitter, ast.MethodCall, Operand, list[Text]], Text]
 
-_COMPARISONS = frozenset(["==", "!=", "<", ">", "<=", ">="])
-#: What is computed with kinds other than these may fail.
-_PLAIN = ("int", "str", "bool")
 #: The last calls of chains that are written as loops.
 _SINKS = frozenset(["sum", "count"])
-#: An expression of more parts than this is left in its closure.
-_MOST_PARTS = 40
 
 
 class Callback:
@@ -90,59 +84,6 @@ def callback(e: Emitter, node: ast.Node, kind: str = "int") -> Callback | None:
         return None
     found = Callback(e, node, kind)
     return found if computes(e, found.view, found.body) else None
-
-
-def computes(e: Emitter, view: View, node: ast.Node) -> bool:
-    """Return True if ``node`` only computes with plain values of known kinds, so that it can't fail."""
-    waiting, parts = [node], 0
-    while waiting:
-        part, parts = waiting.pop(), parts + 1
-        if parts > _MOST_PARTS:
-            return False
-        match part:
-            case ast.Int() | ast.Str() | ast.Bool():
-                pass
-            case ast.Name():
-                ref = e.refs.get(id(part))
-                variable = ref.variable if ref and ref.kind == "local" else None
-                if variable is None or variable.in_table or variable.in_box:
-                    return False
-                if view.kind(part) not in _PLAIN:
-                    return False
-            case ast.Member() if view.kind(part) in _PLAIN and is_kept(e, view, part):
-                pass
-            case ast.Unary(op="!"):
-                waiting.append(part.operand)
-            case ast.Unary(op="-", operand=ast.Int()):
-                pass
-            case ast.Binary(op="&&" | "||"):
-                waiting += [part.left, part.right]
-            case ast.Binary(op="/" | "%", right=ast.Int(value=value)) if value > 0:
-                if view.kind(part.left) != "int":
-                    return False
-                waiting.append(part.left)
-            case ast.Binary(op=op):
-                kinds = {view.kind(part.left), view.kind(part.right)}
-                of_ints = kinds == {"int"} and op in WRAPPING | _COMPARISONS
-                if not of_ints and not (kinds == {"str"} and op in _COMPARISONS):
-                    return False
-                waiting += [part.left, part.right]
-            case _:
-                return False
-    return True
-
-
-def is_kept(e: Emitter, view: View, node: ast.Member) -> bool:
-    """Return True if ``node`` reads a field that is surely there, of a variable's value."""
-    of: ast.Node = node
-    while isinstance(of, ast.Member):
-        shape = view.shape(of.object)
-        if of.optional or not isinstance(shape, Record) or of.name not in shape.fields:
-            return False
-        of = of.object
-    ref = e.refs.get(id(of)) if isinstance(of, ast.Name) else None
-    variable = ref.variable if ref and ref.kind == "local" else None
-    return variable is not None and not (variable.in_table or variable.in_box)
 
 
 # `map` and `filter` of a list.

@@ -10,7 +10,7 @@ from harnpy.syntax import ast
 from harnpy.vm.declare import conversion, converts, most_arguments, needs_value
 from harnpy.vm.emit import Operand, joined, reading, tuple_text, type_of
 from harnpy.vm.emit.emitter import DISCARD
-from harnpy.vm.emit.inlined import inlined, needs_no_checks, reads_only_parameters, result_of
+from harnpy.vm.emit.inlined import inlined, may_write_out, result_of
 from harnpy.vm.emit.source_map import is_marked
 from harnpy.vm.resolve.kinds import Record, called, leaves
 from harnpy.vm.resolve.names import TASK_CALLS, tail_target
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harnpy.vm.emit import Text
     from harnpy.vm.emit.emitter import Emitter
     from harnpy.vm.resolve import Reference
-    from harnpy.vm.resolve.kinds import Version, View
+    from harnpy.vm.resolve.kinds import Version
 
 #: The kinds of the types in signatures.
 _KINDS = {"string": "str", "int": "int", "bool": "bool", "list": "list"}
@@ -56,7 +56,7 @@ def written_call(e: Emitter, node: ast.Call, ref: Reference) -> Operand | None:
     if not (variable and fn and version and value):
         return None
     args = [e.settle(text) for text in e.operands(node.args)]
-    plain = e.once(f"({variable.python}.plain and {e.depth()} < 513)", reading(variable))
+    plain = e.hoist(f"({variable.python}.inlinable and {e.depth()} < 513)", reading(variable))
 
     def call() -> str:
         return e.mark(node, known_call(e, fn, variable.python, list(args), version))
@@ -353,7 +353,7 @@ def known_method_call(e: Emitter, node: ast.MethodCall, target: Operand, args: l
 
     if value := result_of(e, fn, version):
         there = f"{node.name!r} in impls.get({of.struct!r}, ())"
-        plain = e.once(f"({there} and {method}.plain and {e.depth()} < 513)")
+        plain = e.hoist(f"({there} and {method}.inlinable and {e.depth()} < 513)")
         return inlined(e, value, version, list(zip(nodes, given, strict=True)), plain, call)
     return e.fresh(call())
 
@@ -414,7 +414,7 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
     args = [node.left] if isinstance(node, ast.Pipe) else list(node.args)  # type: ignore[attr-defined]
     fn = variable.known_fn
     version = e.view.version(fn, args) if fn else None
-    if is_self(e, ref) and not e.loops and e.version in (None, version):
+    if e.is_self(ref) and not e.loops and e.version in (None, version):
         again(e, args)
         return True
     if fn and not e.unit.calls_out(fn):
@@ -433,43 +433,6 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
             text = f"tail_pipe({target}, {given})"
         e.line("return " + e.mark(node, text))
     return True
-
-
-def may_write_out(e: Emitter, fn: ast.FnDecl, version: Version) -> bool:
-    """Return True if a tail call of ``fn`` can be written out: its arguments need no checks either."""
-    return needs_no_checks(e, fn, version) and only_decides(e, version.view, fn.body, fn)
-
-
-def only_decides(e: Emitter, view: View, block: ast.Block, fn: ast.FnDecl) -> bool:
-    """Return True if ``block`` of ``fn`` only computes with parameters, then returns or calls the function
-    being written again: nothing in it can fail, so nobody sees in whose frame it runs."""
-    from harnpy.vm.emit.callbacks import computes
-
-    if not reads_only_parameters(e, fn):
-        return False
-    for node in block.statements:
-        if isinstance(node, ast.If):
-            blocks = [node.then, *([node.otherwise] if node.otherwise else [])]
-            inside = [b for b in blocks if isinstance(b, ast.Block) and only_decides(e, view, b, fn)]
-            if len(inside) < len(blocks) or not computes(e, view, node.cond):
-                return False
-        elif not isinstance(node, ast.Return) or not returns_plainly(e, view, node.value):
-            return False
-    return True
-
-
-def returns_plainly(e: Emitter, view: View, value: ast.Node | None) -> bool:
-    """Return True for a value that is computed, and a call of the function being written with such values."""
-    from harnpy.vm.emit.callbacks import computes
-
-    if value is None or isinstance(value, ast.Nil) or computes(e, view, value):
-        return True
-    if not isinstance(value, ast.Call) or not all(computes(e, view, arg) for arg in value.args):
-        return False
-    own, ref = e.function.node, tail_target(e.unit.resolution, value)
-    if ref is None or not is_self(e, ref) or not isinstance(own, ast.FnDecl):
-        return False
-    return e.version is view.version(own, value.args)
 
 
 def write_out(e: Emitter, fn: ast.FnDecl, version: Version, target: str, args: list[Text]) -> None:
@@ -510,12 +473,6 @@ def known_tail(e: Emitter, fn: ast.FnDecl, target: str, args: list[Text], versio
         e.line("return TAIL")
     else:
         e.line(f"return tail({target}, {tuple_text(args)})")
-
-
-def is_self(e: Emitter, ref: Reference) -> bool:
-    """Return True if a name means the function being written."""
-    own = e.function.own_variable
-    return own is not None and ref.variable is not None and ref.variable.captured_from is own
 
 
 def again(e: Emitter, args: list[ast.Node]) -> None:

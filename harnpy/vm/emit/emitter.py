@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
-from harnpy.vm.emit import ENTRY, NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading, type_of
-from harnpy.vm.emit.known import Known
+from harnpy.vm.emit import ANY, ENTRY, NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading, type_of
 from harnpy.vm.emit.source_map import Line, mark
 from harnpy.vm.resolve import signature
 from harnpy.vm.resolve.kinds import plain
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
-    from harnpy.vm.emit import Text
+    from harnpy.vm.emit import Bounds, Text
     from harnpy.vm.emit.program import UnitDraft
     from harnpy.vm.resolve import FunctionScope, Reference, Variable
     from harnpy.vm.resolve.kinds import Version
@@ -157,7 +156,38 @@ class Alone:
         return f"{self.flag} = {TYPE_TESTS[self.kind].format(x)} and getrefcount({x}) == SOLE"
 
 
-class Ahead:
+class Known:
+    """The bounds of a function's int variables, a scope for each block that is being written."""
+
+    __slots__ = ("_scopes",)
+
+    def __init__(self) -> None:
+        self._scopes: list[dict[Variable, Bounds]] = [{}]
+
+    def enter(self) -> None:
+        self._scopes.append({})
+
+    def leave(self) -> None:
+        self._scopes.pop()
+
+    def of(self, variable: Variable) -> Bounds:
+        for scope in reversed(self._scopes):
+            if variable in scope:
+                return scope[variable]
+        return ANY
+
+    def learn(self, variable: Variable, bounds: Bounds) -> None:
+        """From here on to the end of the block, ``variable`` is within ``bounds``, too."""
+        if not (variable.in_table or variable.late):
+            low, high = self.of(variable)
+            self._scopes[-1][variable] = max(low, bounds[0]), min(high, bounds[1])
+
+    def forget(self, variable: Variable) -> None:
+        for scope in self._scopes:
+            scope.pop(variable, None)
+
+
+class Hoisted:
     """What a loop computes of values that stay the same, and so once, before it begins."""
 
     __slots__ = ("changing", "line", "slots", "there")
@@ -250,7 +280,7 @@ class Emitter:
         they are ints."""
         self.unreduced: set[str] = set()
         """The slots of ints that are reduced to 64 bits at the end of a loop only."""
-        self.ahead: list[Ahead] = []
+        self.hoisted: list[Hoisted] = []
         """Of each Harn loop around the current place, what is computed before it."""
         self.declared = {variable.python for variable in (*function.params, *function.captures.values())}
         """The slots of variables that have been declared so far."""
@@ -345,20 +375,20 @@ class Emitter:
     def looping(self, changing: Iterable[Variable]) -> Iterator[None]:
         """Around a loop that assigns ``changing``: what stays the same is computed before it."""
         self.line("")
-        ahead = Ahead(self.lines[-1], set(self.declared), {variable.python for variable in changing})
-        self.ahead.append(ahead)
+        hoisted = Hoisted(self.lines[-1], set(self.declared), {variable.python for variable in changing})
+        self.hoisted.append(hoisted)
         yield
-        self.ahead.pop()
-        ahead.line.text = "; ".join(f"{slot} = {text}" for text, slot in ahead.slots.items())
+        self.hoisted.pop()
+        hoisted.line.text = "; ".join(f"{slot} = {text}" for text, slot in hoisted.slots.items())
 
-    def once(self, text: str, root: Operand | None = None) -> Text:
+    def hoist(self, text: str, root: Operand | None = None) -> Text:
         """``text``, which cannot fail and depends on nothing but what the slot ``root`` holds: in a loop that
         leaves that alone, a temporary that got it before the loop."""
         outermost = None
-        for ahead in reversed(self.ahead):
-            if root and (root.text in ahead.changing or root.text not in ahead.there):
+        for hoisted in reversed(self.hoisted):
+            if root and (root.text in hoisted.changing or root.text not in hoisted.there):
                 break
-            outermost = ahead
+            outermost = hoisted
         if outermost is None:
             return text
         if text not in outermost.slots:
@@ -395,15 +425,15 @@ class Emitter:
     def nested_function(self) -> Iterator[tuple[list[Line], set[Operand]]]:
         """In a Python function of its own; gives its lines and the slots outside that it assigns."""
         outside = self.lines, self.own, self.outer, self.loops, self.generator
-        around = self.leftovers, self.known, self.int_flags, self.ahead
+        around = self.leftovers, self.known, self.int_flags, self.hoisted
         self.lines, self.own, self.outer, self.loops, self.generator = [], set(), set(), [], False
         # It runs later, when variables have other values.
-        self.leftovers, self.known, self.int_flags, self.ahead = Leftovers(), Known(), {}, []
+        self.leftovers, self.known, self.int_flags, self.hoisted = Leftovers(), Known(), {}, []
         self.indent += 1
         yield self.lines, self.outer
         self.indent -= 1
         self.lines, self.own, self.outer, self.loops, self.generator = outside
-        self.leftovers, self.known, self.int_flags, self.ahead = around
+        self.leftovers, self.known, self.int_flags, self.hoisted = around
 
     def number_temp(self) -> int:
         self.temps += 1
@@ -518,6 +548,11 @@ class Emitter:
     def kind_of(self, variable: Variable) -> str:
         """The kind of a variable."""
         return plain(self.view.of_variable(variable) or "any")
+
+    def is_self(self, ref: Reference) -> bool:
+        """Return True if a name means the function being written."""
+        own = self.function.own_variable
+        return own is not None and ref.variable is not None and ref.variable.captured_from is own
 
     def depth(self) -> str:
         """The slot that holds the depth of the functions called from here."""

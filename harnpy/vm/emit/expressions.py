@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.syntax.names import enum_variant
-from harnpy.vm.emit import CONSTANT, NIL, SLOT, Operand, constant, joined, reading, type_of
+from harnpy.vm.emit import CONSTANT, LEAST, MOST, NIL, SLOT, Operand, constant, joined, reading, type_of
 from harnpy.vm.emit.bounds import bounds, unreduced
-from harnpy.vm.emit.known import LEAST, MOST
 from harnpy.vm.resolve.kinds import PLAIN, WRAPPING, Record
 
 TYPE_CHECKING = False
@@ -196,7 +195,7 @@ def field(e: Emitter, node: ast.Member) -> Text:
     of = e.expr(root)
     text = f"{of}{''.join(f'[{name!r}]' for name in names)}"
     if isinstance(of, Operand) and of.kind == SLOT and e.kind(node) in PLAIN:
-        return e.once(text, of)
+        return e.hoist(text, of)
     return text
 
 
@@ -302,7 +301,7 @@ def needed(e: Emitter, node: ast.Node) -> Text:
         return e.expr(node)
     target, key = e.atoms([node.object, node.index])
     of, slot = e.held(target), e.temp()
-    test = "" if e.kind(node.object) == "dict" else e.once(f"({type_of(of)} is dict)", of)
+    test = "" if e.kind(node.object) == "dict" else e.hoist(f"({type_of(of)} is dict)", of)
     with e.suite(f"if {test}") if test else e.here():
         e.line(f"try: {slot} = {of}[{key}]")
         e.line(f"except KeyError: {slot} = None")

@@ -161,7 +161,7 @@ class Calls:
 
     def hasten(self, fn: Fn, body: Callable[..., Value], bouncing: bool) -> None:
         """Give ``fn`` a body for arguments of certain kinds, unless its calls are to be recorded."""
-        fn.plain = not (self.vm.traceable or self.vm.every_call)
+        fn.inlinable = not (self.vm.traceable or self.vm.every_call)
         if self.vm.traceable:
             fn.fast, fn.fast_body = fn.call, fn.body
         else:
@@ -175,7 +175,7 @@ class Calls:
 
         fn = Fn(name, params, undeclared, rest)
         fn.fast = fn.fast_body = undeclared
-        fn.plain = False
+        fn.inlinable = False
         return fn
 
     # --- names that mean nothing ------------------------------------------------------------------

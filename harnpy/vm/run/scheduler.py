@@ -679,10 +679,14 @@ class Scheduler:
             self.ready.append(task)
             self.suspend()
 
+    def expect_interruption(self) -> None:
+        """Note that tasks may be interrupted from now on, so that they poll."""
+        self.may_interrupt = self.signal.alert = True
+
     def request_cancel(self, task: Task) -> None:
         """Ask a task, and the parts of a `parallel` it waits for, to end."""
         task.cancel_requested, task.patience = True, Overtime(self.now())
-        self.may_interrupt = self.signal.alert = True
+        self.expect_interruption()
         if task is self.current:
             self.refresh()
         if task.started and not task.done:

@@ -370,7 +370,8 @@ def deadline_begin(tasks: Scheduler, limit: Value) -> float:
     ms = limit.ms if type(limit) is Duration else milliseconds(limit, _DEADLINE_MS)
     when = tasks.now() + max(ms, 0) / 1000
     tasks.current.deadlines += (when,)
-    tasks.may_interrupt = tasks.signal.alert = tasks.signal.pending = True
+    tasks.expect_interruption()
+    tasks.signal.pending = True
     tasks.unseen = 0
     LOOK.set(tasks.looker)
     return when

@@ -291,13 +291,24 @@ class Fn:
     no caller takes the short way. ``by_name``: it is the body of a `tool` declaration, which agents call with
     their arguments by name, and not with one dict of them (07 §4.3). ``fast`` and ``fast_body`` are ``call``
     and ``body`` for arguments of the kinds that callers in its file know, who may write it out in place of a
-    call if it is ``plain``; other functions don't have these three.
+    call if it is ``inlinable``; other functions don't have these three.
     """
 
-    __slots__ = ("arity", "body", "by_name", "call", "fast", "fast_body", "name", "params", "plain", "rest")
+    __slots__ = (
+        "arity",
+        "body",
+        "by_name",
+        "call",
+        "fast",
+        "fast_body",
+        "inlinable",
+        "name",
+        "params",
+        "rest",
+    )
     fast: Callable[..., Value]
     fast_body: Callable[..., Value]
-    plain: bool
+    inlinable: bool
     type_name = "closure"
 
     def __init__(

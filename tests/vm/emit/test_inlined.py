@@ -31,7 +31,7 @@ LOOP = "fn g() { let p = P {x: 3, y: 1}\nvar s = 0\nfor i in 0 to 3 { s = s + p.
 
 
 def written(source: str) -> bool:
-    return ".plain" in text_of(source)
+    return ".inlinable" in text_of(source)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -108,7 +108,7 @@ b_println_(vm, (t2 if t2.__class__ is str else display(t2))))
  (
 b_println_(vm, (t4 if t4.__class__ is str else display(t4))))
  t5 = Struct('Point', {'x': 1, 'y': 2})
- if (length_4.plain and e < 513) and not signal.pending:
+ if (length_4.inlinable and e < 513) and not signal.pending:
   t6 = (t5['x'] * t5['x']) + (t5['y'] * t5['y'])
   if t6 > 1073741823 or t6 < -1073741823: t6 = wrap(t6)
  else:
