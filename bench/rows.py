@@ -15,7 +15,12 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from statistics import mean, median
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from fixtures import Fixture
+
+    from harnpy import Vm
 
 Figures = dict[str, float]
 
@@ -181,9 +186,10 @@ def _started(size: float, *names: str) -> Figures:
 
 
 def programs(size: float) -> Figures:
+    import vm as bench
     from fixtures import FIXTURES
 
-    return _against_python(size, [fixture.name for fixture in FIXTURES])
+    return _against_python([fixture.name for fixture in FIXTURES], bench.ratio, few(3, size))
 
 
 #: The programs of `bench/vm.py` that are like those of the original's in which harnpy was least ahead of its
@@ -200,22 +206,25 @@ ORIGINAL = {
 
 
 def original(size: float) -> Figures:
+    import vm as bench
+
     return {
         name: ORIGINAL[name][0] * ORIGINAL[name][1] / found
-        for name, found in _against_python(size, ORIGINAL.keys()).items()
+        for name, found in _against_python(ORIGINAL, bench.ratio_of_first_calls, few(200, size)).items()
     }
 
 
-def _against_python(size: float, names: Container[str]) -> Figures:
+def _against_python(
+    names: Container[str], ratio: Callable[[Vm, Fixture, int], float], rounds: int
+) -> Figures:
     """Programs of `bench/vm.py`, × the same in Python."""
-    import vm as bench
     from fixtures import FIXTURES
 
     from harnpy import Vm
 
     vm = Vm()
     chosen = [fixture for fixture in FIXTURES if fixture.name in names]
-    return vm.enter(lambda: {each.name: bench.ratio(vm, each, few(3, size)) for each in chosen})
+    return vm.enter(lambda: {each.name: ratio(vm, each, rounds) for each in chosen})
 
 
 def data(size: float) -> Figures:

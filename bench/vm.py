@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from statistics import median
 from time import perf_counter
+from types import FunctionType
 
 from fixtures import FIXTURES, Fixture
 from options import parser
@@ -48,6 +49,23 @@ def ratio(vm: Vm, fixture: Fixture, rounds: int) -> float:
         python = timed(fixture.python, count)
         found.append(timed(harn, max(1, count // 2)) / python)
     return median(found)
+
+
+def ratio_of_first_calls(vm: Vm, fixture: Fixture, rounds: int) -> float:
+    """The same of programs that run once, as programs mostly do: Python specialises what runs often."""
+    function = vm.run_source(fixture.harn, file=fixture.name)
+    found = []
+    for _ in range(rounds):
+        python, harn = unspecialised(fixture.python), unspecialised(function.call)
+        seconds = timed(python, 1)
+        found.append(timed(lambda harn=harn: harn(1), 1) / seconds)
+    return median(found)
+
+
+def unspecialised(run: Callable[..., object]) -> Callable[..., object]:
+    """Return ``run``, a function, as it was before its first call."""
+    assert isinstance(run, FunctionType)
+    return FunctionType(run.__code__.replace(), run.__globals__, None, run.__defaults__, run.__closure__)
 
 
 def main() -> int:

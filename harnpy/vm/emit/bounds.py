@@ -45,7 +45,7 @@ def bounds(e: Emitter, node: ast.Node) -> Bounds:
     return (low, high) if low >= LEAST and high <= MOST else ANY
 
 
-def unreduced(e: Emitter, node: ast.Node, deep: int = 6) -> Bounds:
+def unreduced(e: Emitter, node: ast.Node, deep: int = 12) -> Bounds:
     """The bounds of an int expression, both as it is and before its `+ - *` are reduced to 64 bits.
 
     Of a long sum only the last terms are looked at.

@@ -4,7 +4,8 @@
 in whose frame it runs. Of ``s = add(s, i)`` in a loop:
 
     t1 = add_3.inlinable and e < 513
-    while i_2 < 9:
+    while True:
+     if not i_2 < 9: break
      if t1 and not signal.pending: t2 = s_1 + i_2
      else: t2 = add_3.fast(e, s_1, i_2)
      s_1 = t2

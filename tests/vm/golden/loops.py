@@ -3,7 +3,8 @@ def make1():
   if d > 512: overflow()
   if signal.pending: poll()
   i_3 = 0
-  while ((i_3 < 10) and xs_2):
+  while True:
+   if not ((i_3 < 10) and xs_2): break
    if signal.pending: poll()
    i_3 = i_3 + 1
    if (i_3 == 5):
