@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from tests.forked import _import_everything
+from tests.forked import _end, _import_everything
 
 #: What the user keeps for others; the values are in no file that may be written.
 SECRETS = {
@@ -367,7 +367,10 @@ def _run(order: Order, words: list[str]) -> None:
     _watch(report, words)
     from harnpy.cli.main import entry
 
-    entry()
+    try:
+        entry()
+    except SystemExit as end:
+        _end(int(end.code or 0))
 
 
 if __name__ == "__main__":
