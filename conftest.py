@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
+import math
 import os
 import tempfile
 from atexit import register
 from fcntl import LOCK_EX, LOCK_NB, flock
 from glob import glob
 from shutil import disk_usage, rmtree
+from time import monotonic
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -69,6 +72,41 @@ def _is_in_use(place: str) -> bool:
 
 
 _in_memory()
+
+
+class _Hangs:
+    """Let a test that hangs show where, and end its process: xdist reports its name and goes on.
+
+    What pytest has for that starts a thread for each test, which takes as long as a short test.
+    """
+
+    #: Seconds: how long any test may take at least, and how much longer until it is ended.
+    PATIENCE, SLACK = 300, 30
+
+    def __init__(self) -> None:
+        self._stderr = os.dup(2)
+        self._renewed = -math.inf
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self) -> None:
+        if monotonic() - self._renewed > self.SLACK:
+            faulthandler.dump_traceback_later(self.PATIENCE + self.SLACK, exit=True, file=self._stderr)
+            self._renewed = monotonic()
+
+    def pytest_unconfigure(self) -> None:
+        faulthandler.cancel_dump_traceback_later()
+        os.close(self._stderr)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch for tests that hang. Those of a campaign may take as long as they do."""
+    if not config.option.campaign:
+        config.pluginmanager.register(_Hangs())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put what takes long first."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def pytest_collection() -> None:

@@ -6,7 +6,6 @@ A campaign takes another seed each time, which the head of the run shows; `--cam
 
 from __future__ import annotations
 
-import faulthandler
 import re
 from collections import defaultdict
 from collections.abc import Iterable
@@ -243,13 +242,6 @@ def on_other_stores(items: Iterable[pytest.Item]) -> Iterable[pytest.Item]:
 
 def _is_store(value: object) -> bool:
     return isinstance(value, str) and _ON.fullmatch(value) is not None
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup() -> None:
-    """Let a campaign's tests take as long as they do."""
-    if COUNT.campaign:
-        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -23,7 +23,7 @@ Popen = Callable[..., "subprocess.Popen[Any]"]
 
 #: Seconds after which a wait for another process or for a thread is given up: a last resort against
 #: hanging, longer than anything takes on the busiest machine, and shorter than what pytest gives a test
-#: (``faulthandler_timeout``).
+#: (`conftest.py`).
 PATIENCE = 240
 
 

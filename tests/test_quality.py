@@ -29,6 +29,7 @@ def test_ruff_format() -> None:
     check(sys.executable, "-m", "ruff", "format", "--check", ".")
 
 
+@pytest.mark.long
 def test_mypy_strict() -> None:
     """`tests/typed` are programs of users of ours."""
     check(sys.executable, "-m", "mypy", "--strict", "harnpy", "tests/typed")

@@ -45,6 +45,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
             del sys.modules[name]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("row", _ROWS)
 def test_every_row_has_the_figures_of_its_parts(row: str, run: Run, bench: Any) -> None:
     if not is_there(_RIVALS.get(row, "pytest")):

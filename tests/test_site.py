@@ -95,6 +95,7 @@ def read(file: Path) -> SitePage:
     return reader.page
 
 
+@pytest.mark.long
 @pytest.mark.skipif(find_spec("material") is None, reason="needs harnpy[docs]")
 def test_the_site(tmp_path: Path) -> None:
     build(tmp_path)

@@ -40,6 +40,9 @@ _NEEDED = re.compile(
 _MASKING = ("doctor", "bundle export", "session export", "eval", "runs", "replay", "watch")
 
 
+pytestmark = pytest.mark.long
+
+
 class Seen:
     """What the commands did."""
 

@@ -62,7 +62,8 @@ def test_a_place_has_its_effects(place: Place) -> None:
 
 @pytest.mark.parametrize("module", sorted(set(catalog.names().values())))
 def test_builtins_without_effects_have_none(module: str) -> None:
-    names = [name for name in sorted(_WITHOUT) if catalog.names()[name] == module and name != "exit"]
+    modules = catalog.names()
+    names = [name for name in sorted(_WITHOUT) if modules[name] == module and name != "exit"]
     calls = [Place(name, f"{name}({given})", frozenset()) for name in names for given in _ARGUMENTS]
     record = trial("directly", UNRESTRICTED, calls)
     assert not record.happened

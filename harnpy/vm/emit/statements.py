@@ -58,8 +58,8 @@ def while_loop(e: Emitter, node: ast.While) -> None:
         cond = deciding(e, node.cond)
     if signal:
         e.line(f"{signal} = 0")
-    # Not `while {cond}`: Python 3.11 warms up where a function begins and where it jumps back, and the jump at
-    # the end of such a loop is none that counts. So a loop that is entered once would never be specialised.
+    # Not `while {cond}`: Python 3.11 warms up where a function begins and where it jumps back, and the jump
+    # at the end of such a loop doesn't count. So a loop that is entered once would never be specialised.
     with e.suite("while True"):
         e.lines.extend(lines)
         e.line(f"if not {cond}: break")

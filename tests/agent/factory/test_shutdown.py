@@ -53,6 +53,7 @@ ENDS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("protocol", [OPENAI, ANTHROPIC])
 def test_nothing_is_left(tmp_path: Path, protocol: str) -> None:
     names = list(ENDS) if protocol == OPENAI else ["normal", "abandoned", "async left"]
