@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from harnpy.builtins import catalog
 from tests.forked import _end, _import_everything
 
 #: What the user keeps for others; the values are in no file that may be written.
@@ -378,4 +379,5 @@ if __name__ == "__main__":
     _import_everything()
     sys.dont_write_bytecode = True  # whatever has been imported thinks of it
     import_module("harnpy.serve.mcp_stdio")
+    catalog.names()  # a checkout makes the index when it is first asked for
     _serve(given)
