@@ -28,14 +28,14 @@ class RealEntropy:
 #: How far ids may be ahead of a clock that was set back, in 4096ths of a millisecond: else they go back, too.
 _MOST_AHEAD = 4095
 #: The last 64 bits begin with 8, 9, a or b, in hex: with 8 at first, so that many can follow.
-_FIRST, _END, _REST = 0x8 << 60, 0xC << 60, (1 << 60) - 1
+_END = 0xC << 60
 
 
 class RealIds:
     """Ids by the clock, down to a 4096th of a millisecond (method 3 of RFC 9562), so that those of all
     processes of a machine sort by when they were made. Within one, chance counts upward (its method 2)."""
 
-    _ticks, _tail = 0, _END
+    _ticks, _last = 0, ""
     _nanoseconds = staticmethod(time.time_ns)
 
     def new(self) -> str:
@@ -43,14 +43,16 @@ class RealIds:
         # runs ahead of the clock; `uuid` takes longer to load than a short program runs, and its objects take
         # twice as long as their texts.
         ticks = (self._nanoseconds() << 12) // 1_000_000
-        chance, tail = int.from_bytes(os.urandom(8)), _END
+        chance = os.urandom(8)
+        rest = f"8{chance.hex('-', 6)[1:]}"
         if 0 <= self._ticks - ticks < _MOST_AHEAD:
-            ticks = self._ticks
-            tail = self._tail + 1 + (chance >> 24)
-        if tail >= _END:
-            ticks += ticks == self._ticks
-            tail = _FIRST | chance & _REST
-        self._ticks, self._tail = ticks, tail
+            ticks, rest = self._following(chance, rest)
         # Bytes are written as hex several times as fast as numbers are formatted.
         moment, below = (ticks >> 12).to_bytes(6).hex("-", -4), (0x7000 | ticks & 0xFFF).to_bytes(2).hex()
-        return f"{moment}-{below}-{tail.to_bytes(8).hex('-', 6)}"
+        self._ticks, self._last = ticks, rest
+        return f"{moment}-{below}-{rest}"
+
+    def _following(self, chance: bytes, rest: str) -> tuple[int, str]:
+        """Return what follows the last id at once: its moment, or the next one with this ``rest``."""
+        tail = int(self._last.replace("-", ""), 16) + 1 + (int.from_bytes(chance) >> 24)
+        return (self._ticks, tail.to_bytes(8).hex("-", 6)) if tail < _END else (self._ticks + 1, rest)
