@@ -20,6 +20,8 @@ from harnpy import Vm
 from tests.forked import Forks
 from tests.support import PATIENCE, ROOT, Popen, calls_made
 
+pytestmark = pytest.mark.long
+
 Run = Callable[..., str]
 
 _TINY = ["--rounds", "1", "--length", "20", "--sessions", "2"]

@@ -16,6 +16,8 @@ from tests.forked import Forks
 from tests.support import PATIENCE, ROOT
 from tests.test_bench import Run, is_there, output
 
+pytestmark = pytest.mark.long
+
 _FEW = ["--rounds", "1", "--size", "0.01"]
 #: The packages of rivals, by row.
 # The Agents SDK comes with LangGraph; `agents` itself would be that of `bench/`.
@@ -45,7 +47,6 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
             del sys.modules[name]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("row", _ROWS)
 def test_every_row_has_the_figures_of_its_parts(row: str, run: Run, bench: Any) -> None:
     if not is_there(_RIVALS.get(row, "pytest")):
