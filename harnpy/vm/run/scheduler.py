@@ -320,7 +320,10 @@ class Scheduler:
             from greenlet import getcurrent
 
             while self.pool and getcurrent() is self.hub:
-                self.pool.pop().switch()
+                worker = self.pool.pop()
+                # It was made on the stack of a walked generator, perhaps, which nobody asks to go on.
+                worker.parent = self.hub
+                worker.switch()
 
     # --- waiting ----------------------------------------------------------------------------------
 
