@@ -10,7 +10,6 @@ from harnpy.syntax import ast
 from harnpy.vm.declare import conversion, converts, most_arguments, needs_value
 from harnpy.vm.emit import Operand, joined, reading, tuple_text, type_of
 from harnpy.vm.emit.emitter import DISCARD
-from harnpy.vm.emit.inlined import inlined, may_write_out, result_of
 from harnpy.vm.emit.source_map import is_marked
 from harnpy.vm.resolve.kinds import Record, called, leaves
 from harnpy.vm.resolve.names import TASK_CALLS, tail_target
@@ -52,8 +51,12 @@ def written_call(e: Emitter, node: ast.Call, ref: Reference) -> Operand | None:
     variable = ref.variable
     fn = called(ref)
     version = e.view.version(fn, node.args) if fn else None
-    value = result_of(e, fn, version) if fn and version else None
-    if not (variable and fn and version and value):
+    if not (variable and fn and version):
+        return None
+    from harnpy.vm.emit.inlined import inlined, result_of
+
+    value = result_of(e, fn, version)
+    if value is None:
         return None
     args = [e.settle(text) for text in e.operands(node.args)]
     plain = e.hoist(f"({variable.python}.inlinable and {e.depth()} < 513)", reading(variable))
@@ -351,6 +354,8 @@ def known_method_call(e: Emitter, node: ast.MethodCall, target: Operand, args: l
         text = f"({straight} := {found}.fast)({passed}) if {found} is not None else {own}"
         return e.mark(node, text)
 
+    from harnpy.vm.emit.inlined import inlined, result_of
+
     if value := result_of(e, fn, version):
         there = f"{node.name!r} in impls.get({of.struct!r}, ())"
         plain = e.hoist(f"({there} and {method}.inlinable and {e.depth()} < 513)")
@@ -421,9 +426,13 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
         return False
     e.may_tail = True
     texts = e.operands(args)
-    if fn and version and e.version and not e.loops and may_write_out(e, fn, version):
-        write_out(e, fn, version, variable.python, texts)
-    elif fn:
+    if fn and version and e.version and not e.loops:
+        from harnpy.vm.emit.inlined import may_write_out
+
+        if may_write_out(e, fn, version):
+            write_out(e, fn, version, variable.python, texts)
+            return True
+    if fn:
         known_tail(e, fn, variable.python, texts, version)
     else:
         target, given = variable.python, f"{e.depth()}, {tuple_text(texts)}"
