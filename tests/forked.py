@@ -204,7 +204,7 @@ def _do(args: list[str]) -> None:
             runpy.run_path(script, run_name="__main__")
 
 
-def _end(status: int) -> None:
+def end_process(status: int) -> None:
     """End as an interpreter does, but leave it to the system to free what is there: taking apart all modules
     copies each page that is shared with the other forks, twenty times the cost of most commands."""
     threading._shutdown()  # type: ignore[attr-defined]
@@ -217,7 +217,7 @@ def _end(status: int) -> None:
     os._exit(status)
 
 
-def _import_everything(*modules: str) -> None:
+def import_everything(*modules: str) -> None:
     import harnpy
 
     for module in pkgutil.walk_packages(harnpy.__path__, "harnpy.", onerror=lambda name: None):
@@ -235,12 +235,12 @@ def _import_everything(*modules: str) -> None:
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as orders:
-        _import_everything(*sys.argv[2:])
+        import_everything(*sys.argv[2:])
         arguments = _serve(orders)
     try:
         _do(arguments)
     except SystemExit as end:
         if not isinstance(end.code, int | None):
             raise
-        _end(end.code or 0)
-    _end(0)
+        end_process(end.code or 0)
+    end_process(0)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import click
 
 from harnpy.builtins import catalog
-from tests.forked import _end, _import_everything
+from tests.forked import end_process, import_everything
 
 #: What the user keeps for others; the values are in no file that may be written.
 SECRETS = {
@@ -371,12 +371,12 @@ def _run(order: Order, words: list[str]) -> None:
     try:
         entry()
     except SystemExit as end:
-        _end(int(end.code or 0))
+        end_process(int(end.code or 0))
 
 
 if __name__ == "__main__":
     given = Order(*json.loads(sys.argv[1]))
-    _import_everything()
+    import_everything()
     sys.dont_write_bytecode = True  # whatever has been imported thinks of it
     import_module("harnpy.serve.mcp_stdio")
     catalog.names()  # a checkout makes the index when it is first asked for

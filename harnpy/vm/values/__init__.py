@@ -295,17 +295,8 @@ class Fn:
     """
 
     __slots__ = (
-        "arity",
-        "body",
-        "by_name",
-        "call",
-        "fast",
-        "fast_body",
-        "inlinable",
-        "name",
-        "params",
-        "rest",
-    )
+        "arity", "body", "by_name", "call", "fast", "fast_body", "inlinable", "name", "params", "rest"
+    )  # fmt: skip
     fast: Callable[..., Value]
     fast_body: Callable[..., Value]
     inlinable: bool
