@@ -31,6 +31,7 @@ class OwnWorld(World, RealEnvironment, RealFiles, RealIds, RealProcesses, RealSt
         clock: Clock | None = None,
     ) -> None:
         RealFiles.__init__(self)
+        RealIds.__init__(self)
         RealStreams.__init__(self, stdout, stderr, stdin)
         if clock:
             self.clock = clock

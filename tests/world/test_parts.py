@@ -76,6 +76,7 @@ class Ids(RealIds):
     """Those of one process, by a clock that several may share."""
 
     def __init__(self, clock: list[int]) -> None:
+        super().__init__()
         self._nanoseconds = lambda: clock[0]
 
 
@@ -124,16 +125,17 @@ def test_ids_are_not_ahead_of_a_clock_that_stands_still() -> None:
 
 def test_a_forked_process_makes_ids_of_its_own() -> None:
     clock = [1_800_000_000_000 * MILLISECOND]
-    RealIds().new()  # draws chance for the next ones, too
+    source = Ids(clock)
+    source.new()  # draws chance for the next ones, too
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.write(writing, Ids(clock).new().encode())
+        os.write(writing, source.new().encode())
         os._exit(0)
     os.waitpid(child, 0)
     with open(reading) as pipe:
         os.close(writing)
-        assert pipe.read() != Ids(clock).new()
+        assert pipe.read() != source.new()
 
 
 @given(st.lists(st.tuples(st.sampled_from([0, 1]), st.integers(245, 3 * MILLISECOND)), max_size=60))
