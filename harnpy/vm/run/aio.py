@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 _TIME_SLICE = 0.01
 #: Turns of the loop between two time slices of calls: in so many it takes in a request, or sends a response.
 _PASSES = 16
+#: Coroutines that begin together: of those that a program awaits from hundreds of tasks, the first
+#: have sent their requests when the last task begins.
+_CROWD = 16
 #: Polls of a time slice that look at the time themselves, before a thread does.
 _FEW = 1000
 
@@ -116,6 +119,8 @@ class Bridge:
         self.scheduler = scheduler
         self.loop = loop
         self.resting: asyncio.Future[None] | None = None
+        self.fresh = 0
+        """Coroutines that were awaited since the loop has had a turn: they begin in the next."""
 
     def wait_for(self, awaitable: Awaitable[Any]) -> Any:
         """The result of ``awaitable``; the current task is suspended until it is there."""
@@ -135,6 +140,8 @@ class Bridge:
         future = context.run(asyncio.ensure_future, awaitable, loop=self.loop)
         future.add_done_callback(lambda _: self.arrived(task))
         self.scheduler.abroad += 1
+        self.fresh += 1
+        self.scheduler.crowded = self.fresh >= _CROWD
         try:
             while not future.done():
                 self.scheduler.suspend()
@@ -185,6 +192,7 @@ class Bridge:
 
     def rest(self, seconds: float | None) -> asyncio.Future[None]:
         """Done after ``seconds``, or as soon as a result arrives."""
+        self.fresh = 0
         self.resting = self.loop.create_future()
         if seconds is not None:
             timer = self.loop.call_later(seconds, self.wake)

@@ -226,6 +226,7 @@ class Scheduler:
         "bell",
         "bridge",
         "chores",
+        "crowded",
         "current",
         "detached",
         "fatal",
@@ -301,6 +302,8 @@ class Scheduler:
         self.bridge: Bridge | None = None
         self.abroad = 0
         """Coroutines that asyncio is running for tasks of ours."""
+        self.crowded = False
+        """Whether so many of them have not begun that the loop has a turn before the next task."""
 
     @property
     def ends_at(self) -> float:
@@ -340,7 +343,7 @@ class Scheduler:
             if self.timers:
                 self.fire_timers()
             ready = self.ready
-            if not ready:
+            if not ready or self.crowded:
                 self.pass_on(task, None)
             else:
                 following = ready.popleft()
@@ -452,6 +455,9 @@ class Scheduler:
                 raise error
             if self.signal.cancelled:
                 self.leave(0)
+            if self.crowded:
+                self.crowded = False
+                self.idle(0)
             if self.timers:
                 self.fire_timers()
             if not self.ready:
@@ -888,6 +894,7 @@ class Scheduler:
             self.bell.acquire(blocking=False)
         self.ready.clear()
         self.timers.clear()
+        self.crowded = False
         self.root.deadlines, self.root.limits, self.root.overtime, self.may_interrupt = (), (), None, False
         self.refresh()
         # The next run may begin elsewhere: in another thread, inside an asyncio loop.

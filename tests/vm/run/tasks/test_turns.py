@@ -23,6 +23,9 @@ BUSY = {
     "a deadline": "deadline 1h { while true { } }",
 }
 
+#: Tasks at once, of which the loop waits for no more than a few before it has a turn.
+MANY = 100
+
 #: Seconds of processor time in which the loop must have its turn.
 SOON = 0.05
 
@@ -102,6 +105,30 @@ def test_programs_of_several_vms_share_the_loop() -> None:
 
     with ends():
         assert asyncio.run(main()) == [1, 1, 1]
+
+
+@pytest.mark.parametrize("evaluator", ["compile", "walk"])
+@pytest.mark.parametrize("inside", [False, True], ids=["a loop of its own", "inside a loop"])
+def test_the_first_coroutines_begin_while_tasks_begin_that_await_more(evaluator: str, inside: bool) -> None:
+    seen: list[tuple[str, int]] = []
+    vm = Vm(evaluator=evaluator)
+
+    async def request(n: int) -> int:
+        seen.append(("request", n))
+        await asyncio.sleep(0)
+        return n
+
+    vm.register("see(n: int) -> nil", lambda n: seen.append(("task", n)))
+    vm.register("request(n: int) -> int", request)
+    again = f"parallel {MANY} {{ n ->\n see(n)\n request(n)\n }}"
+    source = f"pipeline main(task) {{\n {again}\n return {again}\n }}"
+    result = asyncio.run(vm.run_async(source)) if inside else vm.run_source(source)
+    assert result == [*range(MANY)]
+    # Again with tasks that begin on the stacks of those that have ended.
+    for made in (seen[: 2 * MANY], seen[2 * MANY :]):
+        for kind in ("task", "request"):
+            assert [n for each, n in made if each == kind] == [*range(MANY)]
+        assert made.index(("request", 0)) < made.index(("task", MANY // 2))
 
 
 def test_what_the_loop_calls_in_its_turn_may_call_the_program() -> None:
