@@ -1,4 +1,4 @@
-"""Reading files that have no size, and writing files as a whole or not at all.
+"""Reading files that have no size, and writing: to the end of a file, or a file as a whole or not at all.
 
 `RealFiles` loads this on the first such call.
 """
@@ -15,6 +15,7 @@ from select import POLLIN, poll
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
+    from io import FileIO
 
 # Reading what has no size: pipes, terminals and devices. It may never come, and never end.
 
@@ -47,6 +48,29 @@ def read_endless(file: int, look: Callable[[], object]) -> bytes:
         data += chunk
         if len(data) > MOST_ENDLESS:
             raise OSError(EFBIG, os.strerror(EFBIG))
+
+
+# Writing to an open file, at its end perhaps.
+
+
+def write(file: FileIO, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+def add(file: FileIO, data: bytes) -> None:
+    """Write at the end, alone. What a full disk cuts off is removed: it would spoil the next line, too."""
+    if not file.seekable():
+        write(file, data)
+        return
+    fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
+    end = file.seek(0, os.SEEK_END)
+    try:
+        write(file, data)
+    except BaseException:
+        file.truncate(end)
+        raise
 
 
 # Temporary files beside the files that they will replace.

@@ -228,8 +228,10 @@ class RealFiles:
         return self._open(path, flags | os.O_NONBLOCK)
 
     def write_bytes(self, path: str, data: bytes, append: bool = False, durable: bool = False) -> None:
+        from harnpy.world.file_io import add, write
+
         with open(path, "ab" if append else "wb", buffering=0, opener=self._open) as file:
-            (_add if append else _write)(file, data)
+            (add if append else write)(file, data)
             if durable:
                 os.fsync(file.fileno())
 
@@ -301,13 +303,13 @@ class RealFiles:
                 os.fchmod(target.fileno(), S_IMODE(status.st_mode))
 
     def _pour(self, source: FileIO, target: FileIO, is_regular: bool) -> None:
-        if not is_regular:
-            from harnpy.world.file_io import read_endless
+        from harnpy.world.file_io import read_endless, write
 
-            _write(target, read_endless(source.fileno(), self._look))
+        if not is_regular:
+            write(target, read_endless(source.fileno(), self._look))
             return
         while data := source.read(_PIECE):
-            _write(target, data)
+            write(target, data)
 
     def remove(self, path: str) -> None:
         _remove(path, self._within)
@@ -459,28 +461,6 @@ def take_lock(path: str, files: Files, wait: Callable[[float], object]) -> Calla
     while (release := files.try_lock(path)) is None:
         wait(_LOCK_POLL)
     return release
-
-
-def _write(file: FileIO, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[file.write(left) :]
-
-
-def _add(file: FileIO, data: bytes) -> None:
-    """Write at the end, alone. What a full disk cuts off is removed: it would spoil the next line, too."""
-    import fcntl
-
-    if not file.seekable():
-        _write(file, data)
-        return
-    fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
-    end = file.seek(0, os.SEEK_END)
-    try:
-        _write(file, data)
-    except BaseException:
-        file.truncate(end)
-        raise
 
 
 def system_reason(error: Exception) -> str:
