@@ -20,7 +20,7 @@ from harnpy.formats.json import compact_json, parse_json, pretty_json
 from harnpy.formats.manifest import require_inside
 from harnpy.session import compaction
 from harnpy.session.compaction import CompactPolicy, merged_summary
-from harnpy.session.messages import Pairs
+from harnpy.session.pairs import Pairs
 from harnpy.session.transcript_operations import Transcripts
 from harnpy.world.files import plain_reason, private_files
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.formats.dicts import as_dicts, as_text
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -40,11 +42,11 @@ def calls_of(message: Message) -> list[Call]:
     if type(message.get("content")) is str and not message.get("tool_calls"):
         return []
     calls = []
-    for call in _dicts(message.get("tool_calls")):
-        calls.append(Call(_text(call.get("id")), _name(call), False))
-    for block in _dicts(message.get("content")):
+    for call in as_dicts(message.get("tool_calls")):
+        calls.append(Call(as_text(call.get("id")), _name(call), False))
+    for block in as_dicts(message.get("content")):
         if block.get("type") in CALL_BLOCKS:
-            calls.append(Call(_text(block.get("id")), _name(block), True))
+            calls.append(Call(as_text(block.get("id")), _name(block), True))
     return calls
 
 
@@ -70,7 +72,7 @@ def results_of(message: Message) -> list[str | None] | None:
         return [_result_id(message)]
     if role != "user" or type(message.get("content")) is str:
         return None
-    found = [_result_id(block) for block in _dicts(message.get("content")) if _is_result(block)]
+    found = [_result_id(block) for block in as_dicts(message.get("content")) if _is_result(block)]
     return found or None
 
 
@@ -113,7 +115,7 @@ def _is_result(block: Message) -> bool:
 
 def _result_id(result: Message) -> str | None:
     for key in _RESULT_IDS:
-        id = _text(result.get(key))
+        id = as_text(result.get(key))
         if id is not None:
             return id
     return None
@@ -121,19 +123,11 @@ def _result_id(result: Message) -> str | None:
 
 def _name(call: Message) -> str | None:
     function = call.get("function")
-    return _text(function.get("name") if isinstance(function, dict) else call.get("name"))
+    return as_text(function.get("name") if isinstance(function, dict) else call.get("name"))
 
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _dicts(value: Any) -> list[Message]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 class LateResults:
@@ -181,7 +175,7 @@ class LateResults:
         message = self._messages[number]
         if message.get("role") in RESULT_ROLES:
             return message
-        results = [block for block in _dicts(message["content"]) if _is_result(block)]
+        results = [block for block in as_dicts(message["content"]) if _is_result(block)]
         return {**message, "content": [results[column]]}
 
 

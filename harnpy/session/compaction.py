@@ -11,7 +11,7 @@ from harnpy.formats.display import display
 from harnpy.formats.text_size import byte_length, cut_bytes, tokens_of
 from harnpy.formats.tool_messages import RESULT_ROLES
 from harnpy.session.errors import ResizeError
-from harnpy.session.messages import Pairs
+from harnpy.session.pairs import Pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

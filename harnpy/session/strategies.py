@@ -27,7 +27,8 @@ from harnpy.session.compaction import (
 from harnpy.session.cuts import RESIZE, Cut
 from harnpy.session.errors import ResizeError, SessionConflict
 from harnpy.session.events import ARTIFACT_RECORDED, BRANCH_SUMMARY, EventDraft, Summary
-from harnpy.session.messages import Pairs, as_dict
+from harnpy.session.messages import as_dict
+from harnpy.session.pairs import Pairs
 from harnpy.session.resize_policy import CLEAR, Size
 from harnpy.session.rewind import pinned_entries
 from harnpy.session.window_rewriting import Rewritten, key_of, rewritten

@@ -54,7 +54,7 @@ class Http(Protocol):
         """A new asynchronous client for the official SDK ``sdk``, a module.
 
         A redirect to another origin receives no credentials. A response of more than ``most`` bytes raises
-        `harnpy.world.sdk_clients.TooLarge`.
+        `harnpy.world.response_bodies.TooLarge`.
         """
 
     async def status(
@@ -106,7 +106,8 @@ class RealHttp:
 
     def sdk_client(self, sdk: Any, most: int) -> Any:
         from harnpy.world.http_client import admitted, usual_tls
-        from harnpy.world.sdk_clients import capped, careful
+        from harnpy.world.redirects import careful
+        from harnpy.world.response_bodies import capped
 
         client = careful(capped(admitted(sdk.DefaultAsyncHttpxClient, self.egress, LLM_CALL), most))
         return client(verify=usual_tls())

@@ -27,7 +27,7 @@ from harnpy.world.cookie_jars import no_jar
 from harnpy.world.egress import Egress, Forbidden
 from harnpy.world.egress_rules import address_in, host_in
 from harnpy.world.files import plain_reason
-from harnpy.world.sdk_clients import MOST_REDIRECTS, careful
+from harnpy.world.redirects import MOST_REDIRECTS, careful
 
 #: The addresses of a host, in the order in which to try them. Raises OSError.
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]

@@ -37,7 +37,7 @@ from harnpy.llm.request_messages import Origin, without_images
 from harnpy.world.clock import RealClock
 from harnpy.world.egress import EgressBlocked
 from harnpy.world.http import Unreachable
-from harnpy.world.sdk_clients import TooLarge
+from harnpy.world.response_bodies import TooLarge
 from harnpy.world.threads import OfProcess
 
 if TYPE_CHECKING:

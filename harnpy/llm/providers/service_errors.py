@@ -18,7 +18,7 @@ from harnpy.llm.configuration.known_providers import on_this_machine
 from harnpy.llm.errors import CallBlocked, CallError, NobodyListens
 from harnpy.net.header_grammar import retry_after
 from harnpy.world.egress import EgressBlocked
-from harnpy.world.sdk_clients import TooLarge
+from harnpy.world.response_bodies import TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

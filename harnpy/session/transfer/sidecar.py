@@ -10,7 +10,7 @@ from harnpy.formats.json import parse_json
 from harnpy.formats.tool_messages import RESULT_ROLES
 from harnpy.session import events as kinds
 from harnpy.session.events import EventDraft
-from harnpy.session.messages import Pairs
+from harnpy.session.pairs import Pairs
 from harnpy.session.verbs import check, not_blank, read_options
 from harnpy.world.files import system_reason
 

@@ -14,7 +14,7 @@ import pytest
 from harnpy.world.egress import Egress, EgressBlocked, Forbidden
 from harnpy.world.http import RealHttp, Unreachable
 from harnpy.world.http_client import Connecting, admitted
-from harnpy.world.sdk_clients import careful
+from harnpy.world.redirects import careful
 
 
 class Allowing(Egress):
