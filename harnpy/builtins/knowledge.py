@@ -77,8 +77,11 @@ _MOST = 8
 _COMPUTING = frozenset(
     "bytes collections compression crypto json_paths math paths regexes strings types urls".split()
 )
-#: Those of their builtins that are there to refuse a value, or that may use up an iterator.
-_DOING = frozenset("unreachable unwrap unwrap_err to_list iter set contains".split())
+#: Those of their builtins that are there to refuse a value, may use up an iterator, or look at files.
+_DOING = frozenset(
+    "unreachable unwrap unwrap_err to_list iter set contains "
+    "path_workspace_info path_workspace_normalize".split()
+)
 
 
 class BuiltinKnowledge:

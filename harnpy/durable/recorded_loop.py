@@ -15,7 +15,7 @@ from harnpy.vm.run.aio import Bridge, OwnLoop
 from harnpy.world.loops import cancel_tasks, close_generators
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
     from selectors import SelectorKey
 
     from harnpy.durable.journal import Journal
@@ -71,10 +71,6 @@ class RecordedLoop(OwnLoop):
         self.serving: WeakSet[asyncio.Task[Any]] = WeakSet()
         self._journal = journal
 
-    def run(self, seconds: float | None) -> None:
-        """Let coroutines go on until a task can, or ``seconds`` are over."""
-        self._until(self.rest(seconds))
-
     def _until(self, future: asyncio.Future[Any]) -> None:
         future.add_done_callback(lambda _: self.loop.stop())
         while True:
@@ -84,11 +80,6 @@ class RecordedLoop(OwnLoop):
             if not self._journal.resolve(self.loop.rests_for):
                 # Something that isn't recorded is waited for; whoever brings it is in another thread.
                 self._journal.look(_LOOK)
-
-    def _whole(self, coroutine: Coroutine[Any, Any, object]) -> None:
-        task = self.loop.create_task(coroutine)
-        self._until(task)
-        task.result()
 
     def forked(self) -> None:
         """It is never copied: nothing that is recorded forks."""

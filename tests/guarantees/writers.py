@@ -152,6 +152,7 @@ class _JumpingIds(RealIds):
     """Ids by such a clock."""
 
     def __init__(self, clock: _Jumping) -> None:
+        super().__init__()
         self._nanoseconds = lambda: int(clock.now() * 1e9)  # type: ignore[misc]
 
 

@@ -1,4 +1,4 @@
-"""A model service on loopback that speaks two wire protocols and fails in every way that services do.
+"""A model service on loopback that speaks the protocols of services and fails in every way that services do.
 
     with Wire(OPENAI, Say("hi"), Fail(429, after="7")) as wire:
         …                       # answers in this order; the last one is repeated

@@ -217,8 +217,24 @@ class OwnLoop(Bridge, OfProcess):
         self.wakeful = Wakeful(self.loop)
         self.blocking = scheduler.idle
         self.serving: WeakSet[asyncio.Task[Any]] = WeakSet()
-        scheduler.idle = lambda seconds: self.loop.run_until_complete(self.rest(seconds))
+        scheduler.idle = self.run
         self.bind()
+
+    def run(self, seconds: float | None) -> None:
+        """Let coroutines go on until a task can, or ``seconds`` are over."""
+        self._until(self.rest(seconds))
+
+    def _until(self, future: asyncio.Future[Any]) -> None:
+        """Run the loop until ``future`` is done."""
+        # Not `run_until_complete`: what an interrupt leaves of one would stop the next.
+        future.add_done_callback(lambda _: self.loop.stop())
+        while not future.done():
+            self.loop.run_forever()
+
+    def _whole(self, coroutine: Coroutine[Any, Any, object]) -> None:
+        task = self.loop.create_task(coroutine)
+        self._until(task)
+        task.result()
 
     def forked(self) -> None:
         # What the system notifies the loop of it notifies both processes of, so this one leaves it as it is.
@@ -247,7 +263,7 @@ class OwnLoop(Bridge, OfProcess):
 
     def close(self) -> None:
         try:
-            self.loop.run_until_complete(self.finish())
+            self._whole(self.finish())
         finally:
             # Also when a signal ends that: the next one would be written to whatever has our socket's number.
             self.wakeful.close()

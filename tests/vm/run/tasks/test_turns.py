@@ -26,6 +26,9 @@ BUSY = {
 #: Tasks at once, of which the loop waits for no more than a few before it has a turn.
 MANY = 100
 
+#: Seconds, which no test waits for.
+MINUTE = 60
+
 #: Seconds of processor time in which the loop must have its turn.
 SOON = 0.05
 
@@ -129,6 +132,30 @@ def test_the_first_coroutines_begin_while_tasks_begin_that_await_more(evaluator:
         for kind in ("task", "request"):
             assert [n for each, n in made if each == kind] == [*range(MANY)]
         assert made.index(("request", 0)) < made.index(("task", MANY // 2))
+
+
+def test_an_interrupt_in_a_turn_of_the_loop_is_what_the_run_ends_with() -> None:
+    """Whatever is left of that turn, all that was begun is closed."""
+    closed: list[int] = []
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    async def request(n: int) -> None:
+        if n == 0:
+            asyncio.get_running_loop().call_soon(interrupt)
+        try:
+            await asyncio.sleep(MINUTE)
+        finally:
+            closed.append(n)
+
+    vm = Vm()
+    vm.register("request(n: int) -> nil", request)
+    with pytest.raises(KeyboardInterrupt):
+        vm.run_source(f"parallel {MANY} {{ n -> request(n) }}")
+    assert closed
+    assert closed == [*range(len(closed))]
+    assert not vm.run_source("return nil")
 
 
 def test_what_the_loop_calls_in_its_turn_may_call_the_program() -> None:
