@@ -21,10 +21,10 @@ from harnpy.tape.changes import (
 from harnpy.tape.description import kind_of, task_of
 from harnpy.tape.forks import Forking, Forks, is_fork
 from harnpy.tape.overlay import Overlay, check_keep, shown
-from harnpy.tape.past import undo
 from harnpy.tape.rules import BRANCHING
 from harnpy.tape.scratch import ScratchProcesses
 from harnpy.tape.tapes import Asking, Origin, Tape, TapeError, TapeWriter, free_name, read_tape
+from harnpy.tape.undone_files import undo
 from harnpy.tape.worlds import TapedWorld
 from harnpy.vm.errors import ExitRequest
 from harnpy.workflow.engines.contract import PROGRAM
