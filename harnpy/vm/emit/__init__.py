@@ -150,12 +150,14 @@ CONSTANT = "constant"
 SLOT = "slot"
 #: A slot of the compiler's own: once it is read it is not assigned again.
 TEMP = "temp"
+#: One that has got its value before a loop, and keeps it through all its turns.
+AHEAD = "ahead"
 #: An entry of the table of variables that functions share: any call in between may change what it holds.
 ENTRY = "entry"
 
 
 class Operand:
-    """The text of a value that needs no computing, and its kind: one of the four above."""
+    """The text of a value that needs no computing, and its kind: one of the five above."""
 
     __slots__ = ("kind", "text")
 
@@ -178,12 +180,12 @@ class Operand:
     @property
     def is_slot(self) -> bool:
         """Return True if it is a Python variable, which can be assigned and asked about by a guard."""
-        return self.kind == SLOT or self.kind == TEMP
+        return self.kind == SLOT or self.kind == TEMP or self.kind == AHEAD
 
     @property
     def is_fixed(self) -> bool:
         """Return True if nothing that runs in between can change its value."""
-        return self.kind == TEMP or self.kind == CONSTANT
+        return self.kind == TEMP or self.kind == CONSTANT or self.kind == AHEAD
 
 
 NIL = Operand("None", CONSTANT)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
-from harnpy.vm.emit import ANY, ENTRY, NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading, type_of
+from harnpy.vm.emit import AHEAD, ANY, ENTRY, NIL, SLOT, TEMP, Operand, at_hand, is_fixed, reading, type_of
 from harnpy.vm.emit.source_map import Line, mark
 from harnpy.vm.resolve import signature
 from harnpy.vm.resolve.kinds import plain
@@ -392,7 +392,7 @@ class Emitter:
         if outermost is None:
             return text
         if text not in outermost.slots:
-            outermost.slots[text] = self.temp()
+            outermost.slots[text] = Operand(f"t{self.number_temp()}", AHEAD)
         return outermost.slots[text]
 
     def reduced(self, text: Text) -> Text:
