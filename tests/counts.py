@@ -59,6 +59,7 @@ class Counts:
 
     # Generated programs.
     differential_programs = Size(48, 20_000)
+    field_programs = Size(48, 10_000)
     flow_programs = Size(12, 5_000)
     typed_programs = Size(16, 5_000)
     fixed_programs = Size(6, 5_000)
