@@ -6,6 +6,7 @@ where nobody else holds them. Programs of any kind seldom have all that in one l
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 import pytest
@@ -101,11 +102,11 @@ def _value(chance: Random, depth: int = 0) -> str:
 
 def test_loops_with_fields_do_the_same_when_walked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNPY_NO_CACHE", "1")
-    ends = set()
+    ends = Counter[str]()
     for seed in COUNT.seeds(COUNT.field_programs):
         program = program_of(seed)
         compiled = outcome(program, "compile")
         assert compiled == outcome(program, "walk"), f"seed {seed}:\n{program.text}"
-        ends.add(compiled.ending)
-    assert "value" in ends
-    assert "refused" not in ends
+        ends[compiled.ending] += 1
+    assert ends["value"] > ends.total() / 2
+    assert ends["refused"] < ends.total() / 20
