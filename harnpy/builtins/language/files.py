@@ -1,4 +1,4 @@
-"""Files: reading, writing, copying, listing directories. Spec: 04 §19."""
+"""Files and directories: reading, writing, copying and listing them. Spec: 04 §19."""
 
 from __future__ import annotations
 
