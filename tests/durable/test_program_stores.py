@@ -6,6 +6,7 @@ Spec: 10 §C19.1 "Program runs".
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -104,19 +105,21 @@ def test_a_program_waits_for_what_happens_outside_over_restarts(tmp_path: Path) 
     for value in (None, None, {"n": 1}, "yes", True):
         context, known = MemoryRun(steps), len(seen)
 
-        def act(value: Any = value, context: MemoryRun = context, steps: list[Step] = steps) -> None:
-            with closing(open_store(store)) as opened:
-                points = Waitpoints(StoreEventLog(opened))
-                wait_until(lambda: waits(points))
-                for id, deadline in waits(points):
-                    seen.append((id, deadline))
-                    if value is not None:
-                        points.complete(id, value, by="ann")
-                        wait_until(
-                            lambda: any(
-                                key.endswith((":wait", ":human")) for key, _ in context.steps[len(steps) :]
-                            )
-                        )
+        def has_heard(context: MemoryRun = context, known: int = len(steps)) -> bool:
+            """Whether the answer is recorded: as what a wait came to, or as read where none had begun."""
+            return any("ann" in json.dumps(step.output) for step in context.steps[known:])
+
+        def act(value: Any = value, context: MemoryRun = context, has_heard: Any = has_heard) -> None:
+            try:
+                with closing(open_store(store)) as opened:
+                    points = Waitpoints(StoreEventLog(opened))
+                    wait_until(lambda: waits(points))
+                    for id, deadline in waits(points):
+                        seen.append((id, deadline))
+                        if value is not None:
+                            points.complete(id, value, by="ann")
+                            wait_until(has_heard)
+            finally:
                 context.cancel()
 
         helper = threading.Thread(target=act, daemon=True)
