@@ -154,8 +154,7 @@ class Child:
         return await run_inside(vm.tasks, lambda: vm.run_source(source, **options["how"]))
 
     async def _call(self, function: Any, args: list[Any], options: Data) -> Any:
-        vm = self.vm(options)
-        return await run_inside(vm.tasks, lambda: vm.call(function, *args))
+        return await self.vm(options).call_async(function, *args)
 
     def vm(self, options: Data) -> Vm:
         """The Vm, with the names that the embedder gives its programs now."""

@@ -138,8 +138,12 @@ class IsolatedVm:
 
     def call(self, function: RemoteFunction, *args: Value) -> Value:
         """Call a function that a program of this Vm returned. Raises UnsupportedValue."""
-        args = tuple(given(value, f"argument {n} of `call`") for n, value in enumerate(args, 1))
-        return self._wait(lambda: self._converse("call", function, list(args), self._offers()))
+        return self._wait(lambda: self.call_async(function, *args))
+
+    async def call_async(self, function: RemoteFunction, *args: Value) -> Value:
+        """Like `call`, inside the running asyncio loop; cancelling it ends the function."""
+        given_args = [given(value, f"argument {n} of `call`") for n, value in enumerate(args, 1)]
+        return await self._converse("call", function, given_args, self._offers())
 
     def cancel(self) -> None:
         """End what runs, from any thread: it raises `Cancelled`."""
@@ -177,7 +181,7 @@ class IsolatedVm:
 
     def _wait(self, converse: Callable[[], Any]) -> Value:
         if asyncio._get_running_loop():
-            raise RuntimeError("inside a running asyncio loop, use `run_async`")
+            raise RuntimeError("inside a running asyncio loop, use `run_async` or `call_async`")
         return asyncio.run(converse())
 
     async def _converse(self, *command: Any) -> Value:

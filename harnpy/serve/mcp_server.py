@@ -204,8 +204,9 @@ class RoundsCaller(McpCaller):
 
 #: Seconds that a client may take to come back, and how many calls of one may wait.
 _AWAY, _MOST_WAITING = 600.0, 64
-#: Turns of the event loop behind the last question in which others of the same call are asked along.
-_TOGETHER = 5
+#: Turns of the event loop without another question or anything to do for the call, and seconds behind its
+#: last question, in which others of the same call are asked along.
+_TOGETHER, _COMPUTING = 5, 1.0
 
 
 class OpenCall(NamedTuple):
@@ -216,28 +217,34 @@ class OpenCall(NamedTuple):
     caller: RoundsCaller
     client: object
 
-    async def asks(self, gone: asyncio.Future[None] | None) -> bool:
-        """Wait until the call has ended, which it has when this returns False, or asks something."""
+    async def asks(self, gone: asyncio.Future[None] | None, is_busy: Callable[[], bool]) -> bool:
+        """Wait until the call has ended, which it has when this returns False, or asks something.
+
+        ``is_busy()``: whether a task of it goes on without being answered.
+        """
         asking = asyncio.ensure_future(self.caller.has_asked.wait())
         waited: list[asyncio.Future[Any]] = [self.calling, asking, *([] if gone is None else [gone])]
         try:
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             if not self.calling.done():
-                await self._others()
+                await self._others(is_busy)
         finally:
             asking.cancel()
         if gone is not None and gone.done():
             raise CallFailed("the client has left")
         return not self.calling.done() and bool(self.caller.asked)
 
-    async def _others(self) -> None:
+    async def _others(self, is_busy: Callable[[], bool]) -> None:
         """Wait for the other questions of the call: tasks that compute come to theirs one after the other."""
-        known, left = len(self.caller.asked), _TOGETHER
+        time = asyncio.get_running_loop().time
+        known, left, end = len(self.caller.asked), _TOGETHER, time() + _COMPUTING
         while left:
             await asyncio.sleep(0)
             left -= 1
             if len(self.caller.asked) > known:
-                known, left = len(self.caller.asked), _TOGETHER
+                known, left, end = len(self.caller.asked), _TOGETHER, time() + _COMPUTING
+            elif is_busy() and time() < end:
+                left = _TOGETHER
 
 
 class OpenCalls:
@@ -393,7 +400,7 @@ class Tools:
         call = self._opened(tool, context, params)
         has_ended = True
         try:
-            if await call.asks(gone_of(context)):
+            if await call.asks(gone_of(context), lambda: self._program.is_busy(call.caller)):
                 state = self._open.leave(call)
                 has_ended = False
                 return types.InputRequiredResult(input_requests=call.caller.requests(), request_state=state)

@@ -196,6 +196,14 @@ class Program:
             if outcome.cancelled():
                 self._cancel(call)
 
+    def is_busy(self, caller: Caller) -> bool:
+        """Return whether a task of the caller's calls goes on as soon as the program does."""
+        tasks = self.vm.tasks
+        computing = None if tasks.turns is None else tasks.turns.computing
+        going_on = [*tasks.ready, computing] if computing is not None else [*tasks.ready]
+        calls = (self._running.get(task.branch()) for task in going_on)
+        return any(call is not None and call.caller is caller for call in calls)
+
     def _serve(self, loaded: asyncio.Future[None]) -> None:
         """The program's root task."""
         tasks = self.vm.tasks

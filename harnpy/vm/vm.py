@@ -12,7 +12,7 @@ import sys
 from harnpy.faults import LOOK
 from harnpy.vm import compile as compiler
 from harnpy.vm.declare import BuiltinTable
-from harnpy.vm.errors import FAILURES, Cancelled, Leaving, VmMisuse
+from harnpy.vm.errors import ELSEWHERE, FAILURES, Cancelled, Leaving, VmMisuse
 from harnpy.vm.unit import ALL, LANGUAGE
 from harnpy.vm.values import Builtin, Fn
 from harnpy.world import World
@@ -366,7 +366,7 @@ class Vm:
 
     def _refuse_when_running(self) -> None:
         if self._running:
-            raise VmMisuse("this Vm is running a program already; use another Vm, or `call` a function")
+            raise VmMisuse(ELSEWHERE)
 
     def repl(self) -> ReplSession:
         """A session that keeps what its inputs bind."""
@@ -388,7 +388,8 @@ class Vm:
     def call(self, function: Value, *args: Value) -> Value:
         """Call a callable Harn value. Raises VmError when it fails or is not callable.
 
-        Raises UnsupportedValue for arguments that Harn can't hold.
+        Raises UnsupportedValue for arguments that Harn can't hold, and VmMisuse where a coroutine that a
+        program waits for calls what would wait itself: that takes `call_async`.
         """
         args = tuple(_given(value, f"argument {n} of `call`") for n, value in enumerate(args, 1))
         if self._running:
@@ -397,6 +398,20 @@ class Vm:
             return self.tasks.nested(lambda: self.calls.call(function, 1, args))
         self.signal.cancelled = False
         return self.run(lambda: self.calls.call(function, 1, args))
+
+    async def call_async(self, function: Value, *args: Value) -> Value:
+        """Like `call`, inside the running asyncio loop: while the function waits, the loop goes on.
+
+        In a coroutine that a program waits for, the function runs in a task of its own, a child of the one
+        that waits. Cancelling this ends it. Spec: 09 §16.2.
+        """
+        from harnpy.vm.run.aio import run_inside
+
+        if not self._running:
+            return await run_inside(self.tasks, lambda: self.call(function, *args))
+        if self.tasks.bridge is None:
+            raise VmMisuse(ELSEWHERE)
+        return await self.tasks.bridge.in_own_task(lambda: self.call(function, *args))
 
     def callback(self, function: Value, count: int) -> Callable[..., Value] | None:
         """``function`` as a Python callable ``g(0, *args)`` for ``count`` arguments; None if it isn't one."""

@@ -65,6 +65,7 @@ def test_functions_stay_there_and_are_called(apart: Any) -> None:
     double = apart.run_source("fn double(n) { return n * 2 }\nreturn {f: double}")["f"]
     assert apart.call(double, 21) == 42
     assert apart.call(apart.run_source("return { f -> f(1) }"), double) == 2
+    assert asyncio.run(apart.call_async(double, 3)) == 6
     with harnpy.isolated() as other:
         other.run_source("return 1")
         with pytest.raises(TypeError, match="belongs to another process"):
@@ -344,7 +345,7 @@ def test_one_run_at_a_time_and_no_blocking_in_a_loop() -> None:
             await asyncio.sleep(0)
             with pytest.raises(RuntimeError, match="running a program already"):
                 await vm.run_async("return 1")
-            with pytest.raises(RuntimeError, match="use `run_async`"):
+            with pytest.raises(RuntimeError, match="use `run_async` or `call_async`"):
                 vm.run_source("return 1")
             first.cancel()
             await asyncio.gather(first, return_exceptions=True)

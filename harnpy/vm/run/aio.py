@@ -15,9 +15,9 @@ from weakref import WeakSet
 from greenlet import getcurrent, greenlet
 
 from harnpy.faults import LOOK
-from harnpy.vm.errors import CalledOff, Grace, VmMisuse
+from harnpy.vm.errors import ELSEWHERE, CalledOff, Grace, VmError, VmMisuse
 from harnpy.vm.run.scheduler import Closers
-from harnpy.vm.run.tasks import waits_until
+from harnpy.vm.run.tasks import Beside, waits_until
 from harnpy.world.loops import cancel_tasks, close_generators
 from harnpy.world.threads import OfProcess, Stopwatch, Ticker, Wakeful
 
@@ -61,6 +61,8 @@ class Turns:
         self._ticker: Ticker | None = None
         """Runs while a time slice is timed."""
         self._due = False
+        self.computing: Task | None = None
+        """The task that computes, while the loop has its turn."""
 
     def begin(self) -> None:
         self._left, self._due, self._watch = _FEW, False, Stopwatch()
@@ -80,7 +82,9 @@ class Turns:
 
     def take(self) -> None:
         """Let the loop go on."""
+        self.computing = self._scheduler.current
         self._give_way()
+        self.computing = None
         self._scheduler.refresh()
 
     def is_due(self) -> bool:
@@ -118,6 +122,7 @@ class Bridge:
     def __init__(self, scheduler: Scheduler, loop: asyncio.AbstractEventLoop) -> None:
         self.scheduler = scheduler
         self.loop = loop
+        self.stack = getcurrent()
         self.resting: asyncio.Future[None] | None = None
         self.fresh = 0
         """Coroutines that were awaited since the loop has had a turn: they begin in the next."""
@@ -166,6 +171,59 @@ class Bridge:
         found = _WAITING.get()
         return found[1] if found is not None and found[0] is self else None
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether the loop itself is calling, and no task of the program."""
+        return getcurrent() is self.stack
+
+    def without_waiting(self, work: Callable[[], Any]) -> Any:
+        """What ``work`` returns, done in the loop itself on behalf of the task that waits. Raises VmMisuse
+        when it would wait: no task of the program could go on meanwhile, and no coroutine."""
+        tasks, signal = self.scheduler, self.scheduler.signal
+        before = tasks.current, tasks.in_loop, signal.watched
+        tasks.current = tasks.in_loop = self.waiting() or tasks.root
+        signal.watch()
+        try:
+            return work()
+        finally:
+            tasks.current, tasks.in_loop, signal.watched = before
+            tasks.refresh()
+
+    async def in_own_task(self, work: Callable[[], Any]) -> Any:
+        """What ``work`` returns, done in a child of the task that waits for the coroutine that calls this, of
+        the root where none does. Raises VmMisuse in another loop, VmError when that task ends before."""
+        tasks, parent = self.scheduler, self.waiting() or self.scheduler.root
+        if asyncio.get_running_loop() is not self.loop:
+            raise VmMisuse(ELSEWHERE)
+        ended = asyncio.Event()
+        before, tasks.current = tasks.current, parent
+        try:
+            task = tasks.create(lambda depth: work())
+        finally:
+            tasks.current = before
+        parent.handles += 1
+        task.index, task.batch = parent.handles, _Begun(ended)
+        self.wake()
+        try:
+            await ended.wait()
+        except asyncio.CancelledError:
+            if not task.done:
+                tasks.request_cancel(task)
+                self.wake()
+                await ended.wait()
+            raise
+        if task.consumed:  # aborted
+            raise VmError("the call has ended with the task that it belongs to")
+        tasks.release(task)
+        before, tasks.current = tasks.current, parent
+        try:
+            if task.error is not None:
+                raise task.error
+            tasks.take_output(task)
+            return task.result
+        finally:
+            tasks.current = before
+
     def adapt(self, variables: Context) -> None:
         """Make the context variables of a coroutine, perhaps, those of a task that it starts: nobody waits
         for what that does, and it serves no other."""
@@ -208,6 +266,17 @@ class Bridge:
         await asyncio.gather(*(close() for close in closers), return_exceptions=True)
 
 
+class _Begun(Beside):
+    """What a task is in that a coroutine has begun."""
+
+    def __init__(self, ended: asyncio.Event) -> None:
+        super().__init__("call")
+        self._ended = ended
+
+    def on_end(self, task: Task) -> None:
+        self._ended.set()
+
+
 class OwnLoop(Bridge, OfProcess):
     """A loop of the scheduler's own, which runs while every task waits, until the program ends, or goes on in
     a process that was forked off: that has a new one."""
@@ -219,6 +288,10 @@ class OwnLoop(Bridge, OfProcess):
         self.serving: WeakSet[asyncio.Task[Any]] = WeakSet()
         scheduler.idle = self.run
         self.bind()
+
+    @property
+    def is_inside(self) -> bool:
+        return asyncio._get_running_loop() is not None
 
     def run(self, seconds: float | None) -> None:
         """Let coroutines go on until a task can, or ``seconds`` are over."""

@@ -24,6 +24,7 @@ from harnpy.vm.errors import (
     Leaving,
     PlainFault,
     RuntimeFault,
+    VmMisuse,
     in_domain,
 )
 from harnpy.vm.run.backtrace import Walking, calling, place_of, unit_of
@@ -59,6 +60,10 @@ if TYPE_CHECKING:
     class Bridge(Protocol):
         """A bridge to an event loop, which waits for coroutines on behalf of tasks."""
 
+        @property
+        def is_inside(self) -> bool: ...
+        def without_waiting(self, work: Callable[[], Any]) -> Any: ...
+        async def in_own_task(self, work: Callable[[], Any]) -> Any: ...
         def wait_for(self, awaitable: Awaitable[Any]) -> Any: ...
         def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]: ...
         def waiting(self) -> Task | None: ...
@@ -302,6 +307,8 @@ class Scheduler:
         self.bridge: Bridge | None = None
         self.abroad = 0
         """Coroutines that asyncio is running for tasks of ours."""
+        self.in_loop: Task | None = None
+        """The task for which a coroutine calls the program, in the loop itself: it can't wait."""
         self.crowded = False
         """Whether so many of them have not begun that the loop has a turn before the next task."""
 
@@ -391,6 +398,8 @@ class Scheduler:
         """Leave a cancelled run; else have ``task`` go on when something is due in it."""
         if self.signal.cancelled:
             self.leave(0)
+        if self.in_loop is task:
+            raise VmMisuse("a coroutine can't wait for what it calls with `call`: use `await vm.call_async`")
         until = end_of_wait(task)
         if until is not None:
             task.limits += (self.wake_at(task, until),)
@@ -714,6 +723,8 @@ class Scheduler:
             raise PlainFault(OVERFLOW)
         task.callbacks += 1
         try:
+            if self.bridge is not None and self.bridge.is_inside:
+                return self.bridge.without_waiting(callback)
             return callback()
         finally:
             task.callbacks -= 1

@@ -97,6 +97,19 @@ pub fn order(item: string) {
   return "${item} for ${name}, ${ask_user("How many?")}"
 }
 pub fn many() { return parallel each [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12] { n -> ask_user("${n}?") } }
+pub fn slow() {
+  return parallel each [1, 2, 3] { n ->
+    var i = 0
+    while i < 500000 { i += 1 }
+    ask_user("${n}?")
+  }
+}
+pub fn endless() {
+  return parallel each [1, 2] { n ->
+    if n == 1 { return ask_user("${n}?") }
+    while true { }
+  }
+}
 pub fn seen() { return shared_get(log) }
 """
 Asked = types.InputRequiredResult
@@ -138,6 +151,18 @@ def test_questions_that_are_asked_at_once_share_a_round(tmp_path: Path) -> None:
         asked = await made("many")
         assert len(asked.input_requests) == 12
         assert text_of(await made("many", asked, "yes")).count("yes") == 12
+
+    in_rounds(tmp_path / "rounds.harn", session)
+
+
+def test_questions_of_tasks_that_compute_share_a_round(tmp_path: Path) -> None:
+    """However often the loop has its turn meanwhile; one that never ends to compute holds up no question."""
+
+    async def session(made: Round) -> None:
+        asked = await made("slow")
+        assert len(asked.input_requests) == 3
+        assert text_of(await made("slow", asked, "yes")).count("yes") == 3
+        assert len((await made("endless")).input_requests) == 1
 
     in_rounds(tmp_path / "rounds.harn", session)
 

@@ -1,0 +1,215 @@
+"""Coroutines of the embedder that call the program which waits for them. Spec: 09 §16.2."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harnpy import Vm, VmError
+from harnpy.vm.errors import Cancelled, VmMisuse
+from tests.support import ends
+
+#: Bodies of functions: what each returns, whoever calls it.
+BODIES = {
+    "computes": "return 1 + 1",
+    "awaits a task": "return await(spawn { 3 })",
+    "parallel": "return parallel each [1, 2] { x -> x * 2 }",
+    "sleeps": "sleep(1ms)\nreturn 4",
+    "awaits one that sleeps": "return await(spawn { sleep(1ms)\n 5 })",
+    "calls again": "return through({ -> sleep(1ms)\n 6 })",
+    "receives": 'let c = channel("c")\nspawn { sleep(1ms)\n send(c, 7) }\nreturn receive(c)',
+    "loops over a stream": "gen fn g() { emit 1\n sleep(1ms)\n emit 2 }\nfor x in g() { print(x) }\nreturn 3",
+    "fails": "sleep(1ms)\nthrow {code: 8}",
+    "prints": 'print("a")\nsleep(1ms)\nprint("b")\nreturn nil',
+}
+#: Where it is called from.
+PLACES = {
+    "the root": "return through({ -> f() })",
+    "a task": "return await(spawn { through({ -> f() }) })",
+    "several at once": "return parallel each [1, 2, 3] { x -> through({ -> f() }) }",
+}
+
+
+def run(vm: Vm, source: str, *, inside: bool) -> Any:
+    """Return what the program comes to, with a thrown value instead of the error."""
+    with ends():
+        try:
+            return asyncio.run(vm.run_async(source)) if inside else vm.run_source(source)
+        except VmError.Thrown as error:
+            return {"thrown": error.value}
+
+
+def calling(evaluator: str = "compile") -> tuple[Vm, list[str]]:
+    """Return a Vm whose `through` is a coroutine that calls what it is given, and what programs print."""
+    printed: list[str] = []
+    vm = Vm(evaluator=evaluator)
+    vm.unguarded.streams.write_out = printed.append
+
+    async def through(function: Any) -> Any:
+        await asyncio.sleep(0)
+        return await vm.call_async(function)
+
+    vm.register("through(f: any) -> any", through)
+    return vm, printed
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["own loop", "inside a loop"])
+@pytest.mark.parametrize("evaluator", ["compile", "walk"])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("body", BODIES)
+def test_a_function_comes_to_the_same_whoever_calls_it(
+    body: str, place: str, evaluator: str, inside: bool
+) -> None:
+    source = f"fn f() {{ {BODIES[body]} }}\n{PLACES[place]}"
+    vm, printed = calling(evaluator)
+    came = run(vm, source, inside=inside)
+    other, as_itself = calling(evaluator)
+    other.register("through(f: any) -> any", lambda function: other.call(function))
+    assert came == run(other, source, inside=inside)
+    assert "".join(printed) == "".join(as_itself)
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["own loop", "inside a loop"])
+@pytest.mark.parametrize("body", BODIES)
+def test_a_call_that_would_wait_in_the_loop_says_what_to_use(body: str, inside: bool) -> None:
+    """It would stand still for ever: nothing else in the loop can go on meanwhile."""
+    vm = Vm()
+
+    async def through(function: Any) -> Any:
+        return vm.call(function)
+
+    vm.register("through(f: any) -> any", through)
+    for place in PLACES.values():
+        if body == "computes":
+            assert run(vm, f"fn f() {{ {BODIES[body]} }}\n{place}", inside=inside) in (2, [2, 2, 2])
+        else:
+            with pytest.raises(VmMisuse, match=r"use `await vm\.call_async`"):
+                run(vm, f"fn f() {{ {BODIES[body]} }}\n{place}", inside=inside)
+    assert run(vm, "sleep(1ms)\nreturn 9", inside=inside) == 9
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["own loop", "inside a loop"])
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "return try { deadline 1ms { through(slow) } }",
+        "let t = spawn { through(slow) }\nsleep(1ms)\ncancel(t)\nreturn 1",
+        "spawn { through(slow) }\nsleep(1ms)\nreturn 1",
+    ],
+)
+def test_the_call_ends_with_the_task_that_waits(ending: str, inside: bool) -> None:
+    """As its children do: nothing of it runs any more."""
+    vm, _ = calling()
+    ended: list[str] = []
+    vm.register("note(text: string) -> nil", ended.append)
+    slow = '{ -> defer { note("defer") }\nsleep(1h) }'
+    assert run(vm, f"let slow = {slow}\n{ending}", inside=inside)
+    assert ended == []
+    assert run(vm, "return through({ -> 1 })", inside=inside) == 1
+    assert ended == []
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["own loop", "inside a loop"])
+def test_cancelling_the_program_ends_the_call(inside: bool) -> None:
+    vm, _ = calling()
+    ended: list[str] = []
+    vm.register("note(text: string) -> nil", ended.append)
+    vm.register("stop() -> nil", vm.cancel)
+    slow = '{ -> defer { note("ended") }\nsleep(1h) }'
+    with pytest.raises(Cancelled):
+        run(vm, f"spawn {{ sleep(1ms)\n stop() }}\nthrough({slow})", inside=inside)
+    assert ended == ["ended"]
+    assert run(vm, "return through({ -> 1 })", inside=inside) == 1
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["own loop", "inside a loop"])
+def test_a_coroutine_may_end_its_call_and_go_on(inside: bool) -> None:
+    vm = Vm()
+    ended: list[str] = []
+    late = vm.run_source('return { -> sleep(1ms)\n "late" }')
+
+    async def impatient(function: Any) -> str:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.001):
+                await vm.call_async(function)
+        ended.append("timed out")
+        return str(await vm.call_async(late))
+
+    vm.register("impatient(f: any) -> any", impatient)
+    vm.register("note(text: string) -> nil", ended.append)
+    slow = '{ -> try { sleep(1h) } finally { note("cleaned") } }'
+    assert run(vm, f"return impatient({slow})", inside=inside) == "late"
+    assert ended == ["cleaned", "timed out"]
+
+
+def test_two_calls_of_one_coroutine_go_on_together() -> None:
+    vm = Vm()
+    order: list[int] = []
+    vm.register("note(n: int) -> nil", order.append)
+
+    async def both(first: Any, second: Any) -> list[Any]:
+        return await asyncio.gather(vm.call_async(first, 1), vm.call_async(second, 2))
+
+    vm.register("both(f: any, g: any) -> list", both)
+    f = "{ n -> note(n)\n sleep(1ms)\n note(n)\n n }"
+    assert run(vm, f"return both({f}, {f})", inside=False) == [1, 2]
+    assert order in ([1, 2, 1, 2], [1, 2, 2, 1])
+
+
+def test_functions_that_call_themselves_through_coroutines_overflow() -> None:
+    vm, _ = calling()
+    found = run(
+        vm, "fn f() { return through(f) }\nreturn try { f() } catch (e) { to_string(e) }", inside=False
+    )
+    assert "Stack overflow: too many nested calls" in found
+
+
+def test_in_a_loop_without_a_program() -> None:
+    vm = Vm()
+
+    async def wait() -> int:
+        await asyncio.sleep(0)
+        return 20
+
+    vm.register("wait() -> int", wait)
+    function = vm.run_source("return { n -> wait() + n }")
+
+    async def main() -> Any:
+        with pytest.raises(VmMisuse):
+            vm.call(function, 1)
+        return await vm.call_async(function, 1)
+
+    assert asyncio.run(main()) == 21
+
+
+def test_beside_the_program_in_its_loop() -> None:
+    """Nobody waits for that coroutine: the function runs for the program, as long as that does."""
+    vm = Vm()
+    functions: Callable[..., Any] = vm.run_source
+    quick, slow = functions("return { -> sleep(1ms)\n 1 }"), functions("return { -> sleep(1h) }")
+
+    async def main() -> Any:
+        running = asyncio.create_task(vm.run_async("sleep(20ms)\nreturn 2"))
+        await asyncio.sleep(0)
+        late = asyncio.create_task(vm.call_async(slow))
+        assert await vm.call_async(quick) == 1
+        assert await running == 2
+        with pytest.raises(VmError, match="ended with the task that it belongs to"):
+            await late
+
+    with ends():
+        asyncio.run(main())
+
+
+def test_in_another_loop_than_the_programs() -> None:
+    vm = Vm()
+
+    def elsewhere() -> None:
+        asyncio.run(vm.call_async(None))
+
+    vm.register("elsewhere() -> nil", elsewhere)
+    with pytest.raises(VmMisuse, match="is running a program already"):
+        vm.run_source("elsewhere()")
