@@ -30,9 +30,10 @@ def test_time(harnpy: Command, program) -> None:
     done = harnpy("run", "--time", "2s", program(f'println("before")\n{SPIN}'))
     assert done.returncode == BEYOND_LIMIT
     assert done.stdout == "before\n"
-    first, place, *_ = done.stderr.splitlines()
+    first, *place = done.stderr.splitlines()[:2]
     assert first == "error: Error [limit_exceeded]: the program exceeded its limit of 2 seconds"
-    assert place == "  --> demo.harn:2:1"
+    # None, where the machine was too busy for the program to end by itself within half a second.
+    assert place in (["  --> demo.harn:2:1"], [])
 
 
 HUNGRY = {
