@@ -71,6 +71,10 @@ class RecordedLoop(OwnLoop):
         self.serving: WeakSet[asyncio.Task[Any]] = WeakSet()
         self._journal = journal
 
+    @property
+    def is_inside(self) -> bool:
+        return asyncio._get_running_loop() is not None  # the journal's loop is none for the program either
+
     def _until(self, future: asyncio.Future[Any]) -> None:
         future.add_done_callback(lambda _: self.loop.stop())
         while True:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from harnpy.vm.run.backtrace import Frame
 
 OVERFLOW = "Stack overflow: too many nested calls"
-#: What refuses a second program.
-ELSEWHERE = "this Vm is running a program already; use another Vm, or `call` a function"
 
 
 class VmError(Exception):

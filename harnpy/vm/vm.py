@@ -12,7 +12,7 @@ import sys
 from harnpy.faults import LOOK
 from harnpy.vm import compile as compiler
 from harnpy.vm.declare import BuiltinTable
-from harnpy.vm.errors import ELSEWHERE, FAILURES, Cancelled, Leaving, VmMisuse
+from harnpy.vm.errors import FAILURES, Cancelled, Leaving, VmMisuse
 from harnpy.vm.unit import ALL, LANGUAGE
 from harnpy.vm.values import Builtin, Fn
 from harnpy.world import World
@@ -366,7 +366,7 @@ class Vm:
 
     def _refuse_when_running(self) -> None:
         if self._running:
-            raise VmMisuse(ELSEWHERE)
+            raise VmMisuse("this Vm is running a program already; use another Vm, or `call` a function")
 
     def repl(self) -> ReplSession:
         """A session that keeps what its inputs bind."""
@@ -391,7 +391,7 @@ class Vm:
         Raises UnsupportedValue for arguments that Harn can't hold, and VmMisuse where a coroutine that a
         program waits for calls what would wait itself: that takes `call_async`.
         """
-        args = tuple(_given(value, f"argument {n} of `call`") for n, value in enumerate(args, 1))
+        args = _arguments(args)
         if self._running:
             if self.signal.pending:
                 self.poll()
@@ -403,15 +403,18 @@ class Vm:
         """Like `call`, inside the running asyncio loop: while the function waits, the loop goes on.
 
         In a coroutine that a program waits for, the function runs in a task of its own, a child of the one
-        that waits. Cancelling this ends it. Spec: 09 §16.2.
+        that waits. Cancelling this ends it. Raises VmMisuse while a program runs that doesn't wait for it.
+        Spec: 09 §16.2.
         """
-        from harnpy.vm.run.aio import run_inside
+        from harnpy.vm.run.aio import is_left_over, run_inside
 
-        if not self._running:
-            return await run_inside(self.tasks, lambda: self.call(function, *args))
-        if self.tasks.bridge is None:
-            raise VmMisuse(ELSEWHERE)
-        return await self.tasks.bridge.in_own_task(lambda: self.call(function, *args))
+        args, bridge = _arguments(args), self.tasks.bridge
+        if self._running and bridge is not None:
+            return await bridge.in_own_task(lambda: self.calls.call(function, 1, args))
+        self._refuse_when_running()
+        if bridge is not None or is_left_over(self.tasks):
+            raise VmMisuse("the program that waited for this coroutine has ended")
+        return await run_inside(self.tasks, lambda: self.call(function, *args))
 
     def callback(self, function: Value, count: int) -> Callable[..., Value] | None:
         """``function`` as a Python callable ``g(0, *args)`` for ``count`` arguments; None if it isn't one."""
@@ -541,6 +544,10 @@ def _given(value: Any, door: str) -> Value:
     from harnpy.vm.values.given import given
 
     return given(value, door)
+
+
+def _arguments(args: tuple[Any, ...]) -> tuple[Value, ...]:
+    return tuple(_given(value, f"argument {n} of `call`") for n, value in enumerate(args, 1))
 
 
 def _open_bridge(tasks: Scheduler, awaitable: Awaitable[Any]) -> Bridge:

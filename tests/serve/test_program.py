@@ -11,6 +11,7 @@ from harnpy import Limits, Vm
 from harnpy.serve.program import Program
 from harnpy.vm.errors import ExitRequest, LimitExceeded
 from harnpy.vm.run.aio import Turns
+from tests.support import ends
 
 FILE = """
 pub fn wait() { sleep(1h) }
@@ -45,6 +46,8 @@ def test_a_program_that_ends_by_itself_ends_the_block(
 COMPUTING = """
 pub fn compute() { while true { } }
 pub fn quick() { return 1 }
+pub fn nap() { sleep(1ms)
+  return 2 }
 """
 
 
@@ -75,5 +78,21 @@ def test_a_call_waits_for_few_time_slices_of_those_that_compute(
             for call in calls:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def test_a_call_that_sleeps_wakes_beside_one_that_computes(tmp_path: Path) -> None:
+    path = tmp_path / "computing.harn"
+    path.write_text(COMPUTING)
+
+    async def main() -> None:
+        async with Program(Vm(), str(path)) as program:
+            functions = program.module.functions
+            computing = asyncio.ensure_future(program.call(functions["compute"], []))
+            with ends():
+                assert await program.call(functions["nap"], []) == 2
+            computing.cancel()
+            await asyncio.gather(computing, return_exceptions=True)
 
     asyncio.run(main())

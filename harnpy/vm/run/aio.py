@@ -7,7 +7,7 @@ that awaits is suspended, the others go on, and while all of them wait the async
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from math import inf
 from weakref import WeakSet
@@ -15,7 +15,7 @@ from weakref import WeakSet
 from greenlet import getcurrent, greenlet
 
 from harnpy.faults import LOOK
-from harnpy.vm.errors import ELSEWHERE, CalledOff, Grace, VmError, VmMisuse
+from harnpy.vm.errors import FAILURES, CalledOff, Grace, VmError, VmMisuse
 from harnpy.vm.run.scheduler import Closers
 from harnpy.vm.run.tasks import Beside, waits_until
 from harnpy.world.loops import cancel_tasks, close_generators
@@ -23,7 +23,7 @@ from harnpy.world.threads import OfProcess, Stopwatch, Ticker, Wakeful
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
     from contextvars import Context
     from typing import Any
 
@@ -180,49 +180,43 @@ class Bridge:
         """What ``work`` returns, done in the loop itself on behalf of the task that waits. Raises VmMisuse
         when it would wait: no task of the program could go on meanwhile, and no coroutine."""
         tasks, signal = self.scheduler, self.scheduler.signal
-        before = tasks.current, tasks.in_loop, signal.watched
+        before = tasks.current, tasks.in_loop, tasks.hub, tasks.turns, signal.watched
         tasks.current = tasks.in_loop = self.waiting() or tasks.root
+        tasks.turns = None
         signal.watch()
         try:
             return work()
         finally:
-            tasks.current, tasks.in_loop, signal.watched = before
+            tasks.current, tasks.in_loop, tasks.hub, tasks.turns, signal.watched = before
             tasks.refresh()
 
     async def in_own_task(self, work: Callable[[], Any]) -> Any:
-        """What ``work`` returns, done in a child of the task that waits for the coroutine that calls this, of
-        the root where none does. Raises VmMisuse in another loop, VmError when that task ends before."""
-        tasks, parent = self.scheduler, self.waiting() or self.scheduler.root
-        if asyncio.get_running_loop() is not self.loop:
-            raise VmMisuse(ELSEWHERE)
-        ended = asyncio.Event()
-        before, tasks.current = tasks.current, parent
-        try:
-            task = tasks.create(lambda depth: work())
-        finally:
-            tasks.current = before
+        """What ``work`` returns, done in a child of the task that waits for the coroutine that calls this.
+
+        Raises VmMisuse where none does, VmError when the child is ended with its parent or with the run.
+        """
+        tasks, parent = self.scheduler, self.waiting()
+        if parent is None or parent.done or asyncio.get_running_loop() is not self.loop:
+            raise VmMisuse("this Vm runs a program, no task of which waits here in its loop; use another Vm")
+        outcome = self.loop.create_future()
+        with _as_of(parent, tasks):
+            task = tasks.create(lambda depth: _settle(outcome, work))
         parent.handles += 1
-        task.index, task.batch = parent.handles, _Begun(ended)
+        task.index, task.batch = parent.handles, _Begun(outcome)
         self.wake()
         try:
-            await ended.wait()
+            value = await asyncio.shield(outcome)
         except asyncio.CancelledError:
             if not task.done:
                 tasks.request_cancel(task)
                 self.wake()
-                await ended.wait()
+            while not task.done:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([outcome])
             raise
-        if task.consumed:  # aborted
-            raise VmError("the call has ended with the task that it belongs to")
-        tasks.release(task)
-        before, tasks.current = tasks.current, parent
-        try:
-            if task.error is not None:
-                raise task.error
+        with _as_of(parent, tasks):
             tasks.take_output(task)
-            return task.result
-        finally:
-            tasks.current = before
+        return value
 
     def adapt(self, variables: Context) -> None:
         """Make the context variables of a coroutine, perhaps, those of a task that it starts: nobody waits
@@ -266,15 +260,46 @@ class Bridge:
         await asyncio.gather(*(close() for close in closers), return_exceptions=True)
 
 
-class _Begun(Beside):
-    """What a task is in that a coroutine has begun."""
+def is_left_over(scheduler: Scheduler) -> bool:
+    """Return whether this runs in a coroutine of a program that has ended, when none runs."""
+    found = _WAITING.get()
+    return found is not None and found[0].scheduler is scheduler
 
-    def __init__(self, ended: asyncio.Event) -> None:
+
+@contextmanager
+def _as_of(task: Task, tasks: Scheduler) -> Iterator[None]:
+    """What is done in the loop meanwhile is done for ``task``."""
+    before, tasks.current = tasks.current, task
+    try:
+        yield
+    finally:
+        tasks.current = before
+
+
+def _settle(outcome: asyncio.Future[Any], work: Callable[[], Any]) -> None:
+    """Do the work of a coroutine's own task; what isn't an error of the program is the coroutine's, too."""
+    try:
+        value = work()
+    except FAILURES:
+        raise
+    except Exception as error:
+        outcome.set_exception(error)
+    else:
+        outcome.set_result(value)
+
+
+class _Begun(Beside):
+    """What a task is in that a coroutine has begun, which waits for the ``outcome``."""
+
+    def __init__(self, outcome: asyncio.Future[Any]) -> None:
         super().__init__("call")
-        self._ended = ended
+        self._outcome = outcome
 
     def on_end(self, task: Task) -> None:
-        self._ended.set()
+        super().on_end(task)
+        if not self._outcome.done():
+            self._outcome.set_exception(task.error or VmError("the call was ended before it returned"))
+        self._outcome.exception()  # whether the coroutine still asks or not
 
 
 class OwnLoop(Bridge, OfProcess):
@@ -291,7 +316,7 @@ class OwnLoop(Bridge, OfProcess):
 
     @property
     def is_inside(self) -> bool:
-        return asyncio._get_running_loop() is not None
+        return asyncio._get_running_loop() is self.loop
 
     def run(self, seconds: float | None) -> None:
         """Let coroutines go on until a task can, or ``seconds`` are over."""

@@ -428,6 +428,8 @@ class Scheduler:
         task = self.current
         if not self.serves_calls or self.shuffled is not None:
             return
+        if self.timers:
+            self.fire_timers()
         call = task.branch()
         others = [each for each in self.ready if each.branch() is not call]
         if others:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from harnpy import Vm, VmError
-from harnpy.vm.errors import Cancelled, VmMisuse
+from harnpy.vm.errors import Cancelled, ExitRequest, VmMisuse
 from tests.support import ends
 
 #: Bodies of functions: what each returns, whoever calls it.
@@ -185,23 +184,170 @@ def test_in_a_loop_without_a_program() -> None:
     assert asyncio.run(main()) == 21
 
 
-def test_beside_the_program_in_its_loop() -> None:
-    """Nobody waits for that coroutine: the function runs for the program, as long as that does."""
-    vm = Vm()
-    functions: Callable[..., Any] = vm.run_source
-    quick, slow = functions("return { -> sleep(1ms)\n 1 }"), functions("return { -> sleep(1h) }")
+def test_nobody_waits_for_the_coroutine() -> None:
+    """A second program would run in the Vm."""
+    vm, _ = calling()
+    function = vm.run_source("return { n -> sleep(n)\n n }")
 
-    async def main() -> Any:
-        running = asyncio.create_task(vm.run_async("sleep(20ms)\nreturn 2"))
+    async def main() -> None:
+        running = asyncio.create_task(vm.run_async("sleep(5ms)\nreturn 2"))
         await asyncio.sleep(0)
-        late = asyncio.create_task(vm.call_async(slow))
-        assert await vm.call_async(quick) == 1
+        with pytest.raises(VmMisuse, match="no task of which waits"):
+            await vm.call_async(function, 1)
         assert await running == 2
-        with pytest.raises(VmError, match="ended with the task that it belongs to"):
-            await late
+        calls = (vm.call_async(function, n) for n in (3, 2, 1))
+        first, *others = await asyncio.gather(*calls, return_exceptions=True)
+        assert first == 3
+        assert [type(each) for each in others] == [VmMisuse, VmMisuse]
 
     with ends():
         asyncio.run(main())
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["own loop", "inside a loop"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "let t = spawn { tidy() }\nbegun()\ncancel(t)\nwhile !refused() { sleep(1ms) }\nreturn 1",
+        "spawn { tidy() }\nbegun()\nreturn 1",
+    ],
+)
+def test_the_task_that_waited_has_ended(source: str, inside: bool) -> None:
+    vm = Vm()
+    function = vm.run_source("return { -> sleep(1h) }")
+    refused: list[str] = []
+
+    begun = asyncio.Event()
+
+    async def tidy() -> None:
+        try:
+            begun.set()
+            await asyncio.sleep(3600)
+        finally:
+            try:
+                await vm.call_async(function)
+            except VmMisuse as error:
+                refused.append(str(error))
+
+    vm.register("tidy() -> any", tidy)
+    vm.register("begun() -> any", begun.wait)
+    vm.register("refused() -> bool", lambda: bool(refused))
+    assert run(vm, source, inside=inside) == 1
+    assert refused
+    assert run(vm, "return 2", inside=inside) == 2
+
+
+@pytest.mark.parametrize("turns", [500, 1_000, 5_000, 100_000])
+@pytest.mark.parametrize("place", ["go(f)", "await(spawn { go(f) })"])
+@pytest.mark.parametrize("evaluator", ["compile", "walk"])
+def test_a_call_in_the_loop_never_waits_however_long_it_computes(
+    evaluator: str, place: str, turns: int
+) -> None:
+    vm = Vm(evaluator=evaluator)
+
+    async def go(function: Any) -> Any:
+        return vm.call(function)
+
+    vm.register("go(f: any) -> any", go)
+    source = f"let f = {{ -> var i = 0\nwhile i < {turns} {{ i += 1 }}\nsleep(1ms)\n5 }}\nreturn {place}"
+    with pytest.raises(VmMisuse, match="call_async"):
+        run(vm, source, inside=True)
+    assert run(vm, "return 6", inside=True) == 6
+
+
+def test_another_loop_in_a_plain_function_is_not_the_programs() -> None:
+    """What a plain function calls waits as ever, in whatever loop it runs it."""
+    vm = Vm()
+
+    def plain(function: Any) -> Any:
+        async def main() -> Any:
+            return vm.call(function)
+
+        return asyncio.run(main())
+
+    async def nothing() -> None:
+        await asyncio.sleep(0)
+
+    vm.register("plain(f: any) -> any", plain)
+    vm.register("nothing() -> any", nothing)
+    assert run(vm, "nothing()\nreturn plain({ -> await(spawn { 3 }) })", inside=False) == 3
+    endless = "deadline 1ms { plain({ -> while true { } }) }"
+    source = f"nothing()\nreturn try {{ await(spawn {{ {endless} }}) }} catch (e) {{ to_string(e) }}"
+    assert "deadline" in run(vm, source, inside=False).lower()
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["own loop", "inside a loop"])
+def test_what_is_no_error_of_the_program_is_the_coroutines(inside: bool) -> None:
+    vm = Vm()
+
+    async def careful(function: Any, *args: Any) -> str:
+        try:
+            await vm.call_async(function, *args)
+        except (TypeError, VmMisuse) as error:
+            return type(error).__name__
+        raise AssertionError
+
+    def again() -> None:
+        vm.run_source("return 1")
+
+    vm.register("refused(f: any) -> string", lambda function: careful(function, object()))
+    vm.register("careful(f: any) -> string", careful)
+    vm.register("again() -> nil", again)
+    assert run(vm, "return refused({ x -> x })", inside=inside) == "UnsupportedValue"
+    assert run(vm, "return careful({ -> sleep(1ms)\n again() })", inside=inside) == "VmMisuse"
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["own loop", "inside a loop"])
+def test_exit_in_a_call_ends_the_program(inside: bool) -> None:
+    vm, _ = calling()
+    with pytest.raises(ExitRequest) as caught:
+        run(vm, "return through({ -> sleep(1ms)\n exit(3) })", inside=inside)
+    assert caught.value.code == 3
+    assert run(vm, "return through({ -> 1 })", inside=inside) == 1
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["own loop", "inside a loop"])
+def test_calls_that_end_are_forgotten(inside: bool) -> None:
+    vm = Vm()
+    left: list[int] = []
+
+    async def many(quick: Any, slow: Any, failing: Any) -> None:
+        for _ in range(20):
+            assert await vm.call_async(quick) == 1
+            with pytest.raises(VmError.Thrown):
+                await vm.call_async(failing)
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.001):
+                    await vm.call_async(slow)
+        left.append(len(vm.tasks.root.children or ()))
+
+    vm.register("many(f: any, g: any, h: any) -> nil", many)
+    run(vm, "many({ -> 1 }, { -> sleep(1h) }, { -> throw 1 })", inside=inside)
+    assert left == [0]
+
+
+def test_a_second_cancellation_waits_for_the_call_too() -> None:
+    vm = Vm()
+    said: list[str] = []
+    vm.register("note(text: string) -> nil", said.append)
+
+    began = asyncio.Event()
+    vm.register("begin() -> nil", began.set)
+
+    async def cancelled_twice(function: Any) -> None:
+        call = asyncio.ensure_future(vm.call_async(function))
+        await began.wait()
+        for _ in range(2):
+            call.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        said.append("over")
+
+    vm.register("cancelled_twice(f: any) -> nil", cancelled_twice)
+    slow = '{ -> begin()\n try { sleep(1h) } finally { note("tidied") } }'
+    run(vm, f"cancelled_twice({slow})", inside=True)
+    assert said == ["tidied", "over"]
 
 
 def test_in_another_loop_than_the_programs() -> None:
