@@ -31,7 +31,7 @@ from harnpy.faults import Fault
 from harnpy.formats.json import as_data
 from harnpy.formats.schema_checks import check
 from harnpy.vm.errors import Interrupted, RuntimeFault, Thrown
-from harnpy.vm.run.embedders import PASSING, error_of
+from harnpy.vm.run.embedders import PASSING, close_unbegun, error_of
 from harnpy.vm.run.tasks import is_cancelled
 from harnpy.vm.values import Duration, display, type_name
 from harnpy.vm.values.given import given
@@ -220,7 +220,11 @@ class _Inquiry:
             of_tool = {} if self.tool is None else {"tool": self.tool}
             answer = human({**self.request.record(), "approved_by": approved_by, **of_tool})
             if hasattr(answer, "__await__"):
-                answer = self.vm.tasks.await_coroutine(self.in_time(answer))
+                said = answer
+                try:
+                    answer = self.vm.tasks.await_coroutine(self.in_time(said))
+                finally:
+                    close_unbegun(said)
             answer = given(answer, "the result of `people.ask`")
         except (HumanCancelled, Fault, *PASSING):
             raise

@@ -41,7 +41,7 @@ def answer(vm: Vm, name: str, function: Callable[..., Any], *args: Value) -> Val
         try:
             return vm.tasks.await_coroutine(_awaited(found, name))
         finally:
-            _close_unbegun(found)
+            close_unbegun(found)
     if vm.signal.cancelled:  # while the function had the thread to itself
         vm.poll()
     return found
@@ -60,7 +60,7 @@ async def _awaited(found: Awaitable[Any], name: str) -> Value:
         raise error_of(error, name) from error
 
 
-def _close_unbegun(found: Awaitable[Any]) -> None:
+def close_unbegun(found: Awaitable[Any]) -> None:
     """Close a coroutine that was cancelled before it began: Python warns of one that nobody awaits."""
     from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
 

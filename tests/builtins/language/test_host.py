@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
+import warnings
 from threading import Event, Thread
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from harnpy import Vm, VmError
 from harnpy.agent.people import HumanCancelled
 from harnpy.builtins.bridge.contexts import context_of
+from harnpy.vm.errors import Cancelled
 from harnpy.world import World
 from harnpy.world.host import Host, People
 from tests.support import PATIENCE
@@ -127,6 +130,25 @@ def test_a_person_may_cancel_with_a_reason() -> None:
         "gone home",
         "gone home",
     ]
+
+
+def test_a_person_who_was_not_asked_yet_when_the_run_ends_leaves_nothing() -> None:
+    """Python would warn of a coroutine that nobody has begun."""
+
+    async def answer() -> Dict:
+        return {"answer": "late"}
+
+    def human(request: Dict) -> Any:
+        vm.cancel()
+        return answer()
+
+    vm = Vm(World(people=People(human)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(Cancelled):
+            vm.run_source('ask_user("Well?")')
+        gc.collect()
+    assert [str(each.message) for each in caught] == []
 
 
 def test_operations_of_the_host_are_called_and_described() -> None:
