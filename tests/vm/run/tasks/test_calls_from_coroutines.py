@@ -255,6 +255,28 @@ def test_a_call_in_the_loop_never_waits_however_long_it_computes(
     assert run(vm, "return 6", inside=True) == 6
 
 
+@pytest.mark.parametrize("inside", [False, True], ids=["own loop", "inside a loop"])
+@pytest.mark.parametrize("evaluator", ["compile", "walk"])
+def test_a_stream_that_a_call_in_the_loop_reads_leaves_tasks_alone(evaluator: str, inside: bool) -> None:
+    vm = Vm(evaluator=evaluator)
+
+    async def go(function: Any) -> Any:
+        return vm.call(function)
+
+    vm.register("go(f: any) -> any", go)
+    source = """
+    gen fn g() { emit 1
+    emit 2 }
+    let sum = go({ -> var n = 0
+    for x in g() { n += x }
+    n })
+    return [sum, await(spawn { sleep(1ms)
+    4 }), parallel each [5, 6] { x -> sleep(1ms)
+    x }]
+    """
+    assert run(vm, source, inside=inside) == [3, 4, [5, 6]]
+
+
 def test_another_loop_in_a_plain_function_is_not_the_programs() -> None:
     """What a plain function calls waits as ever, in whatever loop it runs it."""
     vm = Vm()
