@@ -199,9 +199,8 @@ class Program:
     def is_busy(self, caller: Caller) -> bool:
         """Return whether a task of the caller's calls goes on as soon as the program does."""
         tasks = self.vm.tasks
-        computing = None if tasks.turns is None else tasks.turns.computing
-        going_on = [*tasks.ready, computing] if computing is not None else [*tasks.ready]
-        calls = (self._running.get(task.branch()) for task in going_on)
+        computing = tasks.turns and tasks.turns.computing
+        calls = (self._running.get(task.branch()) for task in (*tasks.ready, computing) if task)
         return any(call is not None and call.caller is caller for call in calls)
 
     def _serve(self, loaded: asyncio.Future[None]) -> None:
